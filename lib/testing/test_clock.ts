@@ -8,6 +8,15 @@
 import FakeTimers from "@sinonjs/fake-timers";
 import type { CancelTimer, Clock } from "../runtime/clock.ts";
 
+/** What is used of the library's clock. Its own type does not say that an id that it gave fits what clears it. */
+interface Timers {
+  readonly now: number;
+  setTimeout(callback: () => void, delayMs: number): unknown;
+  clearTimeout(id: unknown): void;
+  countTimers(): number;
+  tickAsync(durationMs: number): Promise<number>;
+}
+
 /** The wall time at which a {@linkcode TestClock} starts unless told otherwise: 2026-01-01T00:00:00Z. */
 export const TEST_EPOCH_MS = Date.UTC(2026, 0, 1);
 
@@ -25,7 +34,7 @@ export const TEST_EPOCH_MS = Date.UTC(2026, 0, 1);
  * machine would.
  */
 export class TestClock implements Clock {
-  readonly #timers = FakeTimers.createClock(0);
+  readonly #timers: Timers = FakeTimers.createClock(0);
   #wallOffsetMs: number;
 
   /** @param wallMs The wall time at the start, in milliseconds since 1970. @default {TEST_EPOCH_MS} */
