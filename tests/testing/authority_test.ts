@@ -69,7 +69,7 @@ Deno.test("a client certificate carries the user as common name and the groups a
   const certificate = new X509Certificate(certPem);
   assert.equal(certificate.subject, "O=system:masters\nO=dev\nCN=alice");
   const usages = new Parsed(certPem).getExtension(ExtendedKeyUsageExtension)?.usages;
-  assert.deepEqual(usages, [ExtendedKeyUsage.clientAuth]);
+  assert.deepEqual([...usages ?? []], [ExtendedKeyUsage.clientAuth]);
   assert.ok(certificate.verify(new X509Certificate(authority.caPem).publicKey));
 });
 
