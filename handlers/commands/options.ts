@@ -1,0 +1,31 @@
+/**
+ * What the command line hands to the commands.
+ *
+ * @module
+ */
+import type { Config } from "../../lib/config/schema.ts";
+import type { System } from "./system.ts";
+
+/** What `holdfast serve` is given. */
+export interface ServeOptions {
+  /** The effective configuration, already checked. */
+  readonly config: Config;
+  /** Where each value came from, by dotted key: for the line that the log begins with. */
+  readonly sources: ReadonlyMap<string, string>;
+  /** The machine. */
+  readonly system: System;
+  /** Writes one log line; the line brings its own end of line. */
+  readonly writeLog: (line: string) => void;
+}
+
+/** What `holdfast demo` is given. */
+export interface DemoOptions {
+  /** The file that gets the demo's addresses and paths in dotenv form once all is ready. @default {undefined} */
+  readonly envFile: string | undefined;
+  /** End after the story. @default {false} */
+  readonly once: boolean;
+  /** The first of the ports to listen on, 0 to 65535; 0 takes any free ones. @default {undefined} */
+  readonly port: number | undefined;
+  /** The machine. */
+  readonly system: System;
+}

@@ -1,0 +1,179 @@
+/**
+ * The configuration: every key, its default, its range and its meaning. One schema for the service and the library, with
+ * the names of kubernetes-plugin 2 where that has one.
+ *
+ * A key is here when something obeys it. A key of a part that does not exist yet is unknown, so that nobody believes in
+ * a setting that nothing reads.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { address, choice, duration, flag, integer, keysOf, list, text } from "./keys.ts";
+import type { RawValue } from "./keys.ts";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** The largest number of seconds that a Lease can hold: a 32-bit signed integer. */
+const MOST_SECONDS = 2 ** 31 - 1;
+
+/** The roles that a process can have (kubernetes-plugin 14). */
+export const processRoles = ["combined", "web", "worker"] as const;
+
+/** What a process does: everything, requests only, or background work only. */
+export type ProcessRole = (typeof processRoles)[number];
+
+const path = { pattern: /^\/[\w./~-]*$/, expects: "a path that begins with /" };
+
+/** The configuration as a user writes it. Keys in snake_case; an unknown key is refused at every level. */
+export const configSchema = z.strictObject({
+  listen: z.strictObject({
+    metrics: address(":8080", "Where `/metrics` is served, without TLS."),
+    probes: address(":8081", "Where `/healthz` and `/readyz` are served, without TLS."),
+    tls: address(
+      ":8443",
+      "Where `/deploy/v1` is served, with TLS. Used when `tls.cert_file` and `tls.key_file` are given.",
+    ),
+  }).prefault({}),
+  tls: z.strictObject({
+    cert_file: text(
+      "",
+      "The certificate chain of the TLS listener, in PEM form. A new file is taken up without a restart.",
+      { expects: "a path of a file" },
+    ),
+    key_file: text(
+      "",
+      "The private key of that certificate, in PEM form.",
+      { expects: "a path of a file" },
+    ),
+  }).prefault({}),
+  deploy_api: z.strictObject({
+    enabled: flag(
+      false,
+      "Serve `/deploy/v1`. Needs `tls.cert_file`, `tls.key_file` and leader election.",
+    ),
+    audience: text(
+      "bloodraven-deploy",
+      "The audience that a caller's service account token must be made for.",
+      { pattern: /\S/, expects: "a text that is not blank" },
+    ),
+    request_timeout: duration(
+      "10s",
+      100,
+      MINUTE,
+      "How long one request may take, from its first byte to its answer.",
+    ),
+    max_clock_offset: duration(
+      "1s",
+      100,
+      10 * SECOND,
+      "How uncertain lease time may be before nobody declares a lease expired.",
+    ),
+    max_status_age: duration(
+      "0s",
+      0,
+      24 * HOUR,
+      "How old the newest observation in a group's status may be before the group counts as not observed. `0s` sets no limit.",
+    ),
+  }).prefault({}),
+  kubernetes: z.strictObject({
+    enabled: flag(true, "Talk to a cluster. Off leaves only the pod's identity."),
+    required: flag(
+      false,
+      "Refuse to start without a cluster, or when its API does not answer.",
+    ),
+    namespace: text(
+      "",
+      "The namespace of the election Lease. Empty takes the pod's own, then that of the kubeconfig.",
+      { expects: "a DNS label of at most 63 characters, or empty" },
+    ),
+    leader_election: z.strictObject({
+      enabled: flag(false, "Run the election, so that one replica leads."),
+      lease_name: text(
+        "",
+        "The name of the election Lease. Needed when election is on.",
+        { expects: "a DNS subdomain of at most 253 characters" },
+      ),
+      identity: text(
+        "",
+        "This process in the election. Empty takes the pod's or host's name and eight random digits. Never give two processes the same.",
+      ),
+      lease_duration_secs: integer(
+        15,
+        1,
+        MOST_SECONDS,
+        "Seconds without a renewal after which another replica may take over. At most one hour, and above `renew_deadline_secs`.",
+      ),
+      renew_deadline_secs: integer(
+        10,
+        1,
+        MOST_SECONDS,
+        "Seconds for which the leader believes in its lead after the last good renewal was sent. More than 1.2 times `retry_period_secs`.",
+      ),
+      retry_period_secs: integer(2, 1, MOST_SECONDS, "Seconds between two tries."),
+      release_on_shutdown: flag(
+        true,
+        "Give up the lead on a stop, so that another replica takes over at once.",
+      ),
+      lead_when_detached: flag(
+        false,
+        "Lead without a cluster. For development on one machine only.",
+      ),
+      roles: list("The process roles that take part in the election. Empty means all."),
+    }).prefault({}),
+  }).prefault({}),
+  host: z.strictObject({
+    listen: address("127.0.0.1:3000", "Where an application built on the library is served."),
+    prestop_grace_secs: integer(
+      5,
+      0,
+      3_600,
+      "Seconds between the stop signal and the end of listening: the time that others need to learn of it.",
+    ),
+    shutdown_timeout_secs: integer(
+      30,
+      1,
+      3_600,
+      "Seconds for requests in flight and shutdown hooks together.",
+    ),
+    role: choice(
+      processRoles,
+      "combined",
+      "What this process does: everything, requests only, or background work only.",
+    ),
+    live_path: text("/live", "The path of the liveness probe.", path),
+    ready_path: text("/ready", "The path of the readiness probe.", path),
+    startup_path: text("/startup", "The path of the startup probe.", path),
+  }).prefault({}),
+  log: z.strictObject({
+    level: choice(["debug", "info", "warn", "error"], "info", "The least level that is written."),
+    format: choice(
+      ["json", "text"],
+      "json",
+      "The form of a log line. The default is `text` where the log goes to a terminal.",
+    ),
+  }).prefault({}),
+});
+
+/**
+ * The configuration as the program reads it. Durations are in milliseconds, keys that end in `_secs` in seconds.
+ */
+export type Config = z.output<typeof configSchema>;
+
+/** The keys of {@linkcode configSchema}. */
+export const configKeys = keysOf(configSchema);
+
+/** Defaults that differ from those of the schema, by dotted key. */
+export type Defaults = Readonly<Record<string, RawValue>>;
+
+/**
+ * What `holdfast serve` assumes beyond the library (design 7): it is nothing without a cluster, and only its leader
+ * grants. The Lease is not the reference operator's own `bloodraven.shipstream.io`: of two that share it, one would
+ * never lead.
+ */
+export const serviceDefaults: Defaults = {
+  "kubernetes.required": true,
+  "kubernetes.leader_election.enabled": true,
+  "kubernetes.leader_election.lease_name": "holdfast.shipstream.io",
+};
