@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { directionOffences, roomCircleOffences } from "./directions.ts";
+import { parse, readSources } from "./syntax.ts";
+
+/** Files that keep every rule, so that a planted line is the only thing wrong. */
+const HOUSE: Readonly<Record<string, string>> = {
+  "main.ts": `import { serve } from "./handlers/commands/serve.ts"; serve();`,
+  "handlers/commands/serve.ts":
+    `import { HttpApi } from "../../lib/kube/mod.ts"; export const serve = () => new HttpApi();`,
+  "handlers/commands/demo.ts":
+    `import { Server } from "../../lib/testing/mod.ts"; export const demo = () => new Server();`,
+  "handlers/http/deploy.ts": `import { decide } from "../../lib/lease/rules.ts"; decide();`,
+  "lib/kube/mod.ts": `export * from "./http_api.ts";`,
+  "lib/kube/api.ts": `export interface KubeApi { get(): void }`,
+  "lib/kube/http_api.ts": `export class HttpApi { get() { return fetch("https://x"); } }`,
+  "lib/testing/mod.ts": `export class Server {}`,
+  "lib/lease/names.ts": `import { sha256 } from "@noble/hashes/sha2.js"; export const h = sha256;`,
+  "lib/lease/rules.ts": `import type { KubeApi } from "../kube/api.ts";
+    import { h } from "./names.ts"; export const decide = (api?: KubeApi) => [h, api];`,
+  "lib/lease/store.ts": `import type { KubeApi } from "../kube/api.ts";
+    export const save = (api: KubeApi) => api.get();`,
+  "lib/runtime/clock.ts": `export const tick = 1;`,
+};
+
+/** What is planted at the end of a file of the house, and a part of what must be said of it. */
+const PLANTED: readonly (readonly [file: string, line: string, said: RegExp])[] = [
+  ["lib/lease/store.ts", `import "../../handlers/http/deploy.ts";`, /main → handlers → lib/],
+  ["lib/lease/store.ts", `import type { X } from "../../main.ts";`, /main → handlers → lib/],
+  ["handlers/http/deploy.ts", `export * from "../../main.ts";`, /main → handlers → lib/],
+  ["handlers/http/deploy.ts", `const m = await import("../../main.ts");`, /main → handlers → lib/],
+  ["lib/lease/store.ts", `type X = import("../../handlers/http/deploy.ts").X;`, /handlers → lib/],
+  ["lib/lease/store.ts", `import { x } from "../../tests/x.ts";`, /nothing outside/],
+  ["lib/lease/store.ts", `import { HttpApi } from "../kube/http_api.ts";`, /take a KubeApi/],
+  ["lib/lease/store.ts", `import { HttpApi } from "../kube/mod.ts";`, /take a KubeApi/],
+  ["handlers/http/deploy.ts", `import { HttpApi } from "../../lib/kube/mod.ts";`, /take a KubeApi/],
+  ["lib/lease/store.ts", `import { KubeConfig } from "@kubernetes/client-node";`, /types only/],
+  ["lib/lease/store.ts", `import { Server } from "../testing/mod.ts";`, /tests and the demo/],
+  ["handlers/commands/serve.ts", `import "../../lib/testing/mod.ts";`, /tests and the demo/],
+  ["lib/lease/store.ts", `await fetch("https://x");`, /goes through lib\/kube\/api.ts/],
+  ["lib/lease/store.ts", `Deno.createHttpClient({});`, /goes through lib\/kube\/api.ts/],
+  ["lib/lease/rules.ts", `Deno.readTextFileSync("x");`, /does no I\/O/],
+  ["lib/lease/rules.ts", `console.log("x");`, /does no I\/O/],
+  ["lib/lease/rules.ts", `import { readFileSync } from "node:fs";`, /does no I\/O/],
+  ["lib/lease/rules.ts", `import { Hono } from "hono";`, /does no I\/O/],
+  ["lib/lease/names.ts", `Deno.exit(1);`, /lib\/lease\/rules\.ts reaches it/],
+  ["lib/lease/names.ts", `import { decide } from "./rules.ts";`, /in a circle/],
+  ["lib/lease/names.ts", `export { names } from "./names.ts";`, /in a circle/],
+];
+
+function houseWith(file: string, line: string) {
+  return parse(new Map(Object.entries({ ...HOUSE, [file]: `${HOUSE[file]}\n${line}\n` })));
+}
+
+Deno.test("a house that keeps the rules has no offence", () => {
+  const syntax = parse(new Map(Object.entries(HOUSE)));
+  assert.deepEqual(directionOffences(syntax), []);
+  assert.deepEqual(roomCircleOffences(syntax), []);
+});
+
+Deno.test("every planted import and connection in a wrong direction is found", () => {
+  for (const [file, line, said] of PLANTED) {
+    const found = directionOffences(houseWith(file, line));
+    const hit = found.find((offence) => offence.file === file && said.test(offence.message));
+    assert.ok(hit, `not found in ${file}: ${line}\n${JSON.stringify(found)}`);
+  }
+});
+
+Deno.test("the way into an impure file is found from each pure file that reaches it", () => {
+  const found = directionOffences(houseWith("lib/lease/names.ts", "Deno.exit(1);"));
+  assert.deepEqual(
+    found.map((offence) => /pure file (\S+)/.exec(offence.message)?.[1]).sort(),
+    ["lib/lease/names.ts", "lib/lease/rules.ts"],
+  );
+});
+
+Deno.test("a type may come from anywhere in lib, as nothing of it is left at run time", () => {
+  for (
+    const line of [
+      `import type { HttpApi } from "../kube/http_api.ts";`,
+      `import { type HttpApi } from "../kube/mod.ts";`,
+      `import type { KubeConfig } from "@kubernetes/client-node";`,
+      `export type { Server } from "../testing/mod.ts";`,
+      `import type { Store } from "./store.ts";`,
+    ]
+  ) {
+    assert.deepEqual(directionOffences(houseWith("lib/lease/rules.ts", line)), [], line);
+  }
+});
+
+Deno.test("rooms that need each other are found, also by way of a third", () => {
+  const back = parse(
+    new Map(Object.entries({
+      ...HOUSE,
+      "lib/lease/store.ts": `import "../group/gate.ts";`,
+      "lib/group/gate.ts": `import "../auth/review.ts";`,
+      "lib/auth/review.ts": `import "../lease/names.ts";`,
+    })),
+  );
+  const messages = roomCircleOffences(back).map((offence) => offence.message);
+  assert.ok(messages.some((message) => message.endsWith("lease → group → auth → lease")));
+  assert.equal(messages.length, 3);
+});
+
+Deno.test("imports of main, handlers and lib point the right way", async () => {
+  const syntax = parse(await readSources("lib", "handlers", "main.ts"));
+  assert.ok(syntax.files.length > 20, "the sources were not found");
+  assert.deepEqual(directionOffences(syntax), []);
+});
+
+Deno.test("the rooms of lib need each other in no circle", async () => {
+  assert.deepEqual(roomCircleOffences(parse(await readSources("lib"))), []);
+});
