@@ -27,6 +27,9 @@ export const DEPLOYMENT_LEASE_ANNOTATION = "bloodraven.shipstream.io/deployment-
 /** Annotation of ours: the record of the gate, as JSON. */
 export const DEPLOYMENT_GATE_ANNOTATION = "bloodraven.shipstream.io/deployment-gate";
 
+/** Label selector: every deployment lease of a namespace, in any state; no gate. It is the contract's own labels alone. */
+export const LEASES_OF_A_GROUP_SELECTOR = `${DEPLOYMENT_KIND_LABEL} in (migration,failover-hold)`;
+
 const MAX_NAME_LENGTH = 63;
 const KEPT_LENGTH = 38;
 
