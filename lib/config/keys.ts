@@ -5,7 +5,7 @@
  * @module
  */
 import { z } from "zod";
-import { type ListenAddress, parseAddress } from "./address.ts";
+import { type ListenAddress, parseListenAddress } from "../host/listen_address.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
 
 /** What a key takes. It decides how the text of an environment variable is read. */
@@ -110,10 +110,12 @@ export function duration(fallback: string, least: number, most: number, descript
 /** An address to listen on. */
 export function address(fallback: string, description: string) {
   return z.string().transform((value, context): ListenAddress => {
-    const parsed = parseAddress(value);
-    if (parsed !== undefined) return parsed;
-    context.addIssue("not an address");
-    return z.NEVER;
+    try {
+      return parseListenAddress(value);
+    } catch {
+      context.addIssue("not an address");
+      return z.NEVER;
+    }
   }).prefault(fallback).register(descriptions, {
     kind: "text",
     expects: "an address such as :8443, 127.0.0.1:8443 or [::1]:8443",

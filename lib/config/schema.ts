@@ -101,17 +101,17 @@ export const configSchema = z.strictObject({
       ),
       lease_duration_secs: integer(
         15,
-        1,
+        0,
         MOST_SECONDS,
         "Seconds without a renewal after which another replica may take over. At most one hour, and above `renew_deadline_secs`.",
       ),
       renew_deadline_secs: integer(
         10,
-        1,
+        0,
         MOST_SECONDS,
         "Seconds for which the leader believes in its lead after the last good renewal was sent. More than 1.2 times `retry_period_secs`.",
       ),
-      retry_period_secs: integer(2, 1, MOST_SECONDS, "Seconds between two tries."),
+      retry_period_secs: integer(2, 0, MOST_SECONDS, "Seconds between two tries."),
       release_on_shutdown: flag(
         true,
         "Give up the lead on a stop, so that another replica takes over at once.",
