@@ -1,0 +1,62 @@
+/**
+ * The deployment leases of all groups: the door between the HTTP room and the rules.
+ *
+ * Every call waits for its turn in its group, reads, decides, writes, looks again, and answers with a value. What is
+ * thrown is a fault (503), an absent permission, or a lead that was lost.
+ *
+ * @module
+ */
+
+import type { Access } from "../auth/access.ts";
+import { grant, type Granted, type GrantInput } from "./grant.ts";
+import {
+  type HolderInput,
+  release,
+  type Released,
+  renew,
+  type Renewed,
+  type RenewInput,
+} from "./holder_requests.ts";
+import { type CoordinatorParts, inTurn, type Refused } from "./turn.ts";
+import { Adoption, view, type Viewed } from "./view.ts";
+
+/** Coordinates deployments. One per process; several processes stay safe beside each other. */
+export class LeaseCoordinator {
+  readonly #parts: CoordinatorParts;
+  readonly #adoption = new Adoption();
+
+  constructor(parts: CoordinatorParts) {
+    this.#parts = parts;
+  }
+
+  /** Begins a term of leadership: forgets what another leader may have changed meanwhile. */
+  beginTerm(): void {
+    this.#adoption.reset();
+    this.#parts.topology.forget();
+  }
+
+  /** Ends a term: a leader that was deposed shows no leases. */
+  endTerm(): void {
+    this.#parts.metrics.forget();
+  }
+
+  /** Reads a group: deploy-api 2.1. */
+  view(access: Access, signal: AbortSignal): Promise<Viewed | Refused> {
+    return inTurn(this.#parts, access, signal, (turn) => view(turn, this.#adoption));
+  }
+
+  /** Grants a lease: deploy-api 2.2. */
+  grant(access: Access, input: GrantInput, signal: AbortSignal): Promise<Granted | Refused> {
+    return inTurn(this.#parts, access, signal, (turn) => grant(turn, input));
+  }
+
+  /** Renews a lease: deploy-api 2.3. */
+  renew(access: Access, input: RenewInput, signal: AbortSignal): Promise<Renewed | Refused> {
+    return inTurn(this.#parts, access, signal, (turn) => renew(turn, input));
+  }
+
+  /** Releases a lease: deploy-api 2.4. */
+  release(access: Access, input: HolderInput, signal: AbortSignal): Promise<Released | Refused> {
+    return inTurn(this.#parts, access, signal, (turn) => release(turn, input));
+  }
+}

@@ -1,0 +1,221 @@
+/**
+ * One request in its turn: what all kinds of requests share.
+ *
+ * A turn reads with the caller's fresh permission beside it, knows the lease time, and refuses to go on once this process
+ * does not lead any more.
+ *
+ * @module
+ */
+
+import type { Access, Authorized } from "../auth/access.ts";
+import {
+  type ConfirmedTopology,
+  type Topology,
+  type TopologyReader,
+  type TopologyReads,
+} from "../group/topology.ts";
+import type { CallOptions, Stored } from "../kube/api.ts";
+import type { Lease } from "../kube/resources.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Entropy } from "../runtime/entropy.ts";
+import type { LeaseClock } from "./lease_time.ts";
+import type { LeaseMetrics } from "./metrics.ts";
+import type { KeyedQueue } from "./queue.ts";
+import type { LeaseRecord } from "./record.ts";
+import type { LeaseInstant, Refusal } from "./rules.ts";
+import type { GroupIdentity, LeaseStore, StoredRecord, WriteResult } from "./store.ts";
+
+/** How often a request that lost a race is decided again: state protocol 2.3. */
+export const TRIES = 3;
+
+/** What the coordinator is made of. */
+export interface CoordinatorParts {
+  readonly store: LeaseStore;
+  readonly topology: TopologyReader;
+  readonly time: LeaseClock;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly queue: KeyedQueue;
+  readonly metrics: LeaseMetrics;
+  /** True while this process leads and may serve. */
+  readonly leads: () => boolean;
+  readonly limits: CoordinatorLimits;
+  /** Told of every lease that was stored as `revoked` by this process, once each. */
+  readonly onRevoked?: (group: GroupIdentity, record: LeaseRecord) => void;
+}
+
+/** The limits that the configuration sets. */
+export interface CoordinatorLimits {
+  /** Milliseconds of uncertainty of lease time above which nobody's expired lease is taken away. */
+  readonly maxClockOffsetMs: number;
+  /** Milliseconds after which a hold is not renewed any more; 0 = never. */
+  readonly maxHoldAgeMs: number;
+}
+
+/** This process does not lead: 503 `not_leader`. */
+export class NotLeaderError extends Error {
+  override readonly name = "NotLeaderError";
+  constructor() {
+    super("Cannot serve the request as this replica does not lead");
+  }
+}
+
+/** Somebody else wrote in between each time: 503 `unavailable`. */
+export class ContendedError extends Error {
+  override readonly name = "ContendedError";
+  constructor(what: string) {
+    super(`Cannot ${what} as others wrote in between: ${TRIES} tries were made`);
+  }
+}
+
+/** The group was deleted and created again between two reads of one request: 503 `unavailable`. */
+export class GroupReplacedError extends Error {
+  override readonly name = "GroupReplacedError";
+  constructor(group: string) {
+    super(`Cannot go on with group ${group} as it was deleted and created again meanwhile`);
+  }
+}
+
+/** No answer of the API server told its time yet: 503 `unavailable`. */
+export class LeaseTimeUnknownError extends Error {
+  override readonly name = "LeaseTimeUnknownError";
+  constructor() {
+    super("Cannot judge expiry as no answer of the API server told its time");
+  }
+}
+
+/** The permission names another namespace than the one of the reads. */
+class NamespaceMovedError extends Error {
+  override readonly name = "NamespaceMovedError";
+}
+
+/** A request that ended without a success. */
+export interface Refused {
+  readonly type: "refused";
+  readonly refusal: Refusal;
+  /** The latest that the API server's clock can show, in milliseconds since 1970. */
+  readonly nowMs: number;
+}
+
+/** One request while it is its turn in its group. */
+export class Turn {
+  readonly options: CallOptions;
+
+  constructor(
+    readonly parts: CoordinatorParts,
+    readonly access: Access,
+    readonly namespace: string,
+    signal: AbortSignal,
+  ) {
+    this.options = { signal };
+  }
+
+  /** The name of the group. */
+  get group(): string {
+    return this.access.group;
+  }
+
+  /**
+   * Reads one snapshot, the fresh permission beside it. The permission is judged first: without it, nothing of what was
+   * read can show, not even that it failed.
+   */
+  async round<T>(
+    reads: Promise<T>,
+  ): Promise<{ readonly read: T; readonly authorized: Authorized }> {
+    const [authorized, read] = await Promise.allSettled([this.access.confirm(), reads]);
+    if (authorized.status === "rejected") throw authorized.reason;
+    if (authorized.value.namespace !== this.namespace) throw new NamespaceMovedError();
+    if (read.status === "rejected") throw read.reason;
+    this.mustLead();
+    return { read: read.value, authorized: authorized.value };
+  }
+
+  /** @throws {NotLeaderError} */
+  mustLead(): void {
+    if (!this.parts.leads()) throw new NotLeaderError();
+  }
+
+  readTopology(): Promise<TopologyReads> {
+    return this.parts.topology.read(this.namespace, this.group, this.options);
+  }
+
+  confirm(reads: TopologyReads): Promise<ConfirmedTopology> {
+    return this.parts.topology.confirm(reads, this.options);
+  }
+
+  get(name: string): Promise<Stored<Lease> | null> {
+    return this.parts.store.get(this.namespace, name, this.options);
+  }
+
+  parse(lease: Stored<Lease> | null, topology: Topology): StoredRecord | null {
+    return this.parts.store.parse(lease, topology.group.metadata.uid);
+  }
+
+  /** The lease time as it is known now. @throws {LeaseTimeUnknownError} */
+  now(): LeaseInstant {
+    const reading = this.parts.time.reading();
+    if (reading === null) throw new LeaseTimeUnknownError();
+    const certain = reading.uncertaintyMs <= this.parts.limits.maxClockOffsetMs;
+    return { earliestMs: reading.earliestMs, latestMs: reading.latestMs, certain };
+  }
+
+  refused(refusal: Refusal): Refused {
+    return { type: "refused", refusal, nowMs: this.now().latestMs };
+  }
+
+  /** Writes a record, and counts the end of a lease once it is stored. */
+  async write(
+    topology: Topology,
+    name: string,
+    record: LeaseRecord,
+    previous: StoredRecord | null,
+    options: CallOptions = this.options,
+  ): Promise<WriteResult> {
+    const group = identity(topology);
+    const { latestMs } = this.now();
+    const result = await this.parts.store.write(group, name, record, previous, latestMs, options);
+    const endsNow = previous === null || previous.record.state === "active";
+    if (result.type === "stored" && endsNow && record.state !== "active") this.ended(group, record);
+    return result;
+  }
+
+  /** Counts a lease that ended, and tells of a revocation. */
+  ended(group: GroupIdentity, record: LeaseRecord): void {
+    this.parts.metrics.ended(group.name, record);
+    if (record.state === "revoked") this.parts.onRevoked?.(group, record);
+  }
+}
+
+/** The group that a topology is of. */
+export function identity({ group }: Topology): GroupIdentity {
+  const { namespace = "", name, uid } = group.metadata;
+  return { namespace, name, uid };
+}
+
+/** @throws {GroupReplacedError} When two looks of one request saw two groups of the same name. */
+export function mustBeSameGroup(first: Topology, second: TopologyReads): void {
+  if (first.group.metadata.uid !== second.group.metadata.uid) {
+    throw new GroupReplacedError(first.group.metadata.name);
+  }
+}
+
+/** Waits for the request's turn in its group and does the work then. */
+export async function inTurn<T>(
+  parts: CoordinatorParts,
+  access: Access,
+  signal: AbortSignal,
+  work: (turn: Turn) => Promise<T>,
+): Promise<T> {
+  for (let moved = false;; moved = true) {
+    const namespace = await access.namespace();
+    const since = parts.clock.monotonic();
+    using _place = await parts.queue.enter(`${namespace}/${access.group}`, signal);
+    parts.metrics.waited((parts.clock.monotonic() - since) / 1000);
+    try {
+      return await work(new Turn(parts, access, namespace, signal));
+    } catch (error) {
+      // The group's databases moved to another namespace since the last minute: once more, there.
+      if (!(error instanceof NamespaceMovedError) || moved) throw error;
+    }
+  }
+}
