@@ -26,7 +26,7 @@ export interface CallIdentity {
   readonly verb: string;
   /** The plural with its API group, for example `leases.coordination.k8s.io`; with a subresource, `x/status`. */
   readonly resource: string;
-  /** `namespace/name`, `name`, or `namespace/`: what the call was about. */
+  /** `namespace/name`, `name`, `namespace/`, or empty for all namespaces: what the call was about. */
   readonly target: string;
 }
 
@@ -38,7 +38,7 @@ export interface KubeErrorDetails {
   readonly retryAfterMs?: number | null;
   /**
    * True when a write may have been stored although the call failed: no answer came, or one that says nothing about it
-   * (500, 502, 504). Read before you write again.
+   * (5xx, but for a 503 with `Retry-After`), or one that cannot be read. Read before you write again.
    */
   readonly mayHaveLanded?: boolean;
   /** The original fault, for a debugger. It never goes to a log or an answer. */
@@ -65,7 +65,8 @@ export class KubeError extends Error {
     wish: string,
     details: KubeErrorDetails = {},
   ) {
-    super(`Cannot ${call.verb} ${call.resource} ${call.target}: ${wish}`, { cause: details.cause });
+    const what = [call.verb, call.resource, call.target].filter((part) => part !== "").join(" ");
+    super(`Cannot ${what}: ${wish}`, { cause: details.cause });
     this.kind = kind;
     this.call = call;
     this.status = details.status ?? null;
@@ -122,6 +123,14 @@ export class UnauthorizedError extends KubeError {
       status: 401,
       ...details,
     });
+  }
+}
+
+/** No call was made, since the credentials could not be had: a file was not there, or a plug-in failed. */
+export class CredentialsError extends KubeError {
+  override readonly name = "CredentialsError";
+  constructor(call: CallIdentity, details: KubeErrorDetails = {}) {
+    super("unauthorized", call, "the credentials for it cannot be obtained", details);
   }
 }
 
