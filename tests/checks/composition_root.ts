@@ -13,6 +13,7 @@ import {
   importsOf,
   type Offence,
   type Syntax,
+  wholeModuleUses,
 } from "./syntax.ts";
 
 /** Globals that are out of bounds with all that is in them, and what to use. */
@@ -77,6 +78,9 @@ export function isInjected(file: string): boolean {
 export function compositionRootOffences(syntax: Syntax): Offence[] {
   return syntax.files.filter((file) => isInjected(file.fileName)).flatMap((file) => [
     ...globalsOf(syntax, file).flatMap((use) => offence(file, use.line, globalWish(use), use.path)),
+    ...wholeModuleUses(syntax, file).flatMap((use) =>
+      offence(file, use.line, wholeModuleWish(use), use.path)
+    ),
     ...importsOf(file).flatMap((used) =>
       offence(file, used.line, moduleWish(used), used.specifier)
     ),
@@ -104,12 +108,20 @@ function globalWish({ path, node }: GlobalUse): string | null {
   return member !== "" && rule.test.test(member) ? null : rule.wish;
 }
 
-function moduleWish({ specifier, typeOnly, names }: Import): string | null {
+function moduleWish({ specifier, typeOnly, names, bound }: Import): string | null {
   const rule = BANNED_MODULES.get(specifier.replace(/^node:/, ""));
   if (rule === undefined || typeOnly) return null;
-  // A module that is imported whole hides which of its names are used.
-  if (rule.names === undefined || names === null) return rule.wish;
+  if (rule.names === undefined) return rule.wish;
+  if (names === null) return bound ? null : rule.wish;
   return names.some((name) => rule.names?.includes(name)) ? rule.wish : null;
+}
+
+/** Of a module that is imported whole, each use counts: one without a member could be taken apart elsewhere. */
+function wholeModuleWish({ path }: GlobalUse): string | null {
+  const [specifier = "", member] = path.split(".");
+  const rule = BANNED_MODULES.get(specifier.replace(/^node:/, ""));
+  if (rule?.names === undefined) return null;
+  return member === undefined || rule.names.includes(member) ? rule.wish : null;
 }
 
 function isInstanceOf({ parent }: ts.Identifier): boolean {

@@ -37,8 +37,11 @@ const PLANTED: readonly string[] = [
   `import { performance } from "node:perf_hooks";`,
   `import { randomUUID as id } from "node:crypto";`,
   `import { createHash, randomBytes } from "node:crypto";`,
-  `import * as crypto from "node:crypto";`,
-  `import nodeCrypto from "node:crypto";`,
+  `import * as nodeCrypto from "node:crypto"; nodeCrypto.randomBytes(1);`,
+  `import nodeCrypto from "node:crypto"; const { randomUUID } = nodeCrypto;`,
+  `import process from "node:process"; process.hrtime();`,
+  `export * from "node:crypto";`,
+  `const nodeCrypto = await import("node:crypto");`,
 ];
 
 const ALLOWED: readonly string[] = [
@@ -55,6 +58,8 @@ const ALLOWED: readonly string[] = [
   "class K { setTimeout() {} } new K().setTimeout();",
   `import { createHash } from "node:crypto";`,
   `import type { Timer } from "node:timers";`,
+  `import process from "node:process"; process.cpuUsage();`,
+  `import * as nodeCrypto from "node:crypto"; nodeCrypto.createHash("sha256");`,
   `import { setTimeout } from "./own.ts"; setTimeout();`,
 ];
 

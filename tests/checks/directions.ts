@@ -14,6 +14,11 @@ const PURE_FILE = /^lib\/[^/]+\/(policy|rules|stability|gate|names|record|grace_
 /** Packages that compute and do no I/O. */
 const PURE_PACKAGES = /^(zod|yaml|@noble\/hashes)(\/|$)/;
 
+/** Functions of the platform's modules that only compute. */
+const PURE_NAMES: ReadonlyMap<string, readonly string[]> = new Map([
+  ["node:net", ["isIP", "isIPv4", "isIPv6"]],
+]);
+
 /** Globals with which I/O is done. */
 const IO_GLOBAL =
   /^(Deno|process|fetch|console|navigator|caches|localStorage|sessionStorage|WebSocket|EventSource|Worker|BroadcastChannel|XMLHttpRequest)(\.|$)/;
@@ -59,29 +64,6 @@ export function directionOffences(syntax: Syntax): Offence[] {
     ...(PURE_FILE.test(module.file) ? purityOffences(syntax, module, modules) : []),
     ...circleOffences(module, modules),
   ]);
-}
-
-/** Finds rooms of lib that need each other: neither could then be understood, or left out, alone. */
-export function roomCircleOffences(syntax: Syntax): Offence[] {
-  const needs = new Map<string, Map<string, { file: string; line: number }>>();
-  for (const source of syntax.files) {
-    const from = roomOf(source.fileName);
-    if (from === null) continue;
-    for (const used of importsOf(source)) {
-      const to = used.target === null ? null : roomOf(used.target);
-      if (to === null || to === from || used.typeOnly) continue;
-      const rooms = needs.get(from) ?? new Map();
-      needs.set(from, rooms.set(to, { file: source.fileName, line: used.line }));
-    }
-  }
-  return [...needs].flatMap(([from, rooms]) =>
-    [...rooms].flatMap(([to, at]) => {
-      const way = wayBetween(to, from, (room) => [...needs.get(room)?.keys() ?? []]);
-      if (way === null) return [];
-      const message = `Cannot let rooms need each other: ${[from, ...way].join(" → ")}`;
-      return [{ ...at, message }];
-    })
-  );
 }
 
 function wrongLayer(file: string, { target, specifier }: Import): string | null {
@@ -137,15 +119,21 @@ function purityOffences(
     for (const use of globalsOf(syntax, source)) {
       if (IO_GLOBAL.test(use.path)) add(use.line, use.path);
     }
-    for (const { target, specifier, typeOnly, line } of imports) {
+    for (const { target, specifier, typeOnly, names, line } of imports) {
       if (typeOnly) continue;
       const next = target === null ? undefined : modules.get(target);
       if (next !== undefined) look(next);
-      else if (!PURE_PACKAGES.test(specifier)) add(line, specifier);
+      else if (!isPurePackage(specifier, names)) add(line, specifier);
     }
   };
   look(module);
   return offences;
+}
+
+function isPurePackage(specifier: string, names: readonly string[] | null): boolean {
+  if (PURE_PACKAGES.test(specifier)) return true;
+  const pure = PURE_NAMES.get(specifier) ?? [];
+  return names !== null && names.length > 0 && names.every((name) => pure.includes(name));
 }
 
 function circleOffences(module: Module, modules: ReadonlyMap<string, Module>): Offence[] {
@@ -183,8 +171,4 @@ function wayBetween(
 
 function layerOf(file: string): number {
   return LAYERS.findIndex((layer) => file === layer || file.startsWith(`${layer}/`));
-}
-
-function roomOf(file: string): string | null {
-  return /^lib\/([^/]+)\//.exec(file)?.[1] ?? null;
 }

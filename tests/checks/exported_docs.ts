@@ -59,8 +59,12 @@ function isExported(statement: ts.Statement): boolean {
       (ts.getModifiers(statement) ?? []).some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword);
 }
 
+/** A text, or what it returns or throws: each says what it does. What it takes alone does not. */
 function isDocumented(statement: ts.Statement): boolean {
   return ts.getJSDocCommentsAndTags(statement).some((doc) =>
-    ts.isJSDoc(doc) && (ts.getTextOfJSDocComment(doc.comment)?.trim() ?? "") !== ""
+    ts.isJSDoc(doc) && [
+      doc,
+      ...doc.tags?.filter((tag) => ts.isJSDocReturnTag(tag) || ts.isJSDocThrowsTag(tag)) ?? [],
+    ].some((part) => (ts.getTextOfJSDocComment(part.comment)?.trim() ?? "") !== "")
   );
 }

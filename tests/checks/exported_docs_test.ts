@@ -14,6 +14,7 @@ const PLANTED: readonly string[] = [
   "function f() {} export { f };",
   "function f() {} export { f as g };",
   "/** @param a The first. */ export function f(a: number) { return a; }",
+  "/** @throws {Error} */ export function f() {}",
   "/** */ export const c = 1;",
   "// not a doc comment\nexport const c = 1;",
 ];
@@ -21,6 +22,7 @@ const PLANTED: readonly string[] = [
 const ALLOWED: readonly string[] = [
   "/** Does it. */ export function f() {}",
   "/** Does it. */ export function f(): void; export function f(a?: 1) { return a; }",
+  "/** @throws {Error} When it is not there. */ export function f() {}",
   "/** Holds it. */ export const c = 1;",
   "/** Does it. */ function f() {} export { f };",
   `export * from "./other.ts"; export { f } from "./other.ts";`,

@@ -7,6 +7,7 @@
  */
 
 import ts from "typescript";
+import { ROOT } from "./shell.ts";
 
 /** Source files by their path from the root of the repository, for example `lib/lease/rules.ts`. */
 export type SourceTexts = ReadonlyMap<string, string>;
@@ -37,6 +38,8 @@ export interface Import {
   readonly typeOnly: boolean;
   /** The names that are imported, as the module exports them; `null` when it is the whole module. */
   readonly names: readonly string[] | null;
+  /** True when a local name stands for the whole module: {@linkcode wholeModuleUses} tells how it is used. */
+  readonly bound: boolean;
   readonly line: number;
 }
 
@@ -47,8 +50,6 @@ export interface GlobalUse {
   readonly node: ts.Identifier;
   readonly line: number;
 }
-
-const ROOT = new URL("../../", import.meta.url);
 
 /** Reads the TypeScript files below `folders` (and files named in it); what is not there is left out. */
 export async function readSources(...folders: readonly string[]): Promise<SourceTexts> {
@@ -120,15 +121,16 @@ export function importsOf(file: ts.SourceFile): Import[] {
     specifier: ts.Node | undefined,
     typeOnly: boolean,
     names: readonly string[] | null,
+    bound = false,
   ) => {
     if (specifier === undefined || !ts.isStringLiteralLike(specifier)) return;
     const target = resolve(file.fileName, specifier.text);
-    found.push({ specifier: specifier.text, target, typeOnly, names, line: lineOf(node) });
+    found.push({ specifier: specifier.text, target, typeOnly, names, bound, line: lineOf(node) });
   };
   visit(file, (node) => {
     if (ts.isImportDeclaration(node)) {
       const names = importedNames(node.importClause);
-      add(node, node.moduleSpecifier, isTypeOnlyImport(node.importClause), names);
+      add(node, node.moduleSpecifier, isTypeOnlyImport(node.importClause), names, names === null);
     } else if (ts.isExportDeclaration(node)) {
       const { exportClause } = node;
       const named = exportClause !== undefined && ts.isNamedExports(exportClause)
@@ -142,6 +144,22 @@ export function importsOf(file: ts.SourceFile): Import[] {
     } else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) {
       add(node, node.argument.literal, true, null);
     }
+  });
+  return found;
+}
+
+/**
+ * Every use of a module that is imported whole (`import x from`, `import * as x from`), with the members that are named,
+ * for example `node:process.cpuUsage`.
+ */
+export function wholeModuleUses(syntax: Syntax, file: ts.SourceFile): GlobalUse[] {
+  const found: GlobalUse[] = [];
+  visit(file, (node) => {
+    if (!ts.isIdentifier(node) || !isValue(node) || isImportName(node)) return;
+    const specifier = wholeModuleOf(symbolOf(syntax.checker, node)?.declarations?.[0]);
+    if (specifier === null) return;
+    const members = memberPath(node).split(".").slice(1);
+    found.push({ path: [specifier, ...members].join("."), node, line: lineOf(node) });
   });
   return found;
 }
@@ -213,11 +231,25 @@ function isInType(node: ts.Node): boolean {
 }
 
 function isDeclared(checker: ts.TypeChecker, node: ts.Identifier): boolean {
-  const { parent } = node;
-  const symbol = ts.isShorthandPropertyAssignment(parent)
-    ? checker.getShorthandAssignmentValueSymbol(parent)
+  return (symbolOf(checker, node)?.declarations?.length ?? 0) > 0 || node.text === "undefined";
+}
+
+function symbolOf(checker: ts.TypeChecker, node: ts.Identifier): ts.Symbol | undefined {
+  return ts.isShorthandPropertyAssignment(node.parent)
+    ? checker.getShorthandAssignmentValueSymbol(node.parent)
     : checker.getSymbolAtLocation(node);
-  return (symbol?.declarations?.length ?? 0) > 0 || node.text === "undefined";
+}
+
+function isImportName({ parent }: ts.Identifier): boolean {
+  return ts.isImportClause(parent) || ts.isNamespaceImport(parent);
+}
+
+function wholeModuleOf(declaration: ts.Declaration | undefined): string | null {
+  if (declaration === undefined) return null;
+  const clause = ts.isNamespaceImport(declaration) ? declaration.parent : declaration;
+  if (!ts.isImportClause(clause) || !ts.isImportDeclaration(clause.parent)) return null;
+  const { moduleSpecifier } = clause.parent;
+  return ts.isStringLiteralLike(moduleSpecifier) ? moduleSpecifier.text : null;
 }
 
 function memberPath(node: ts.Identifier): string {

@@ -1,0 +1,97 @@
+/**
+ * `deno task test [PATH…] [OPTION…]`: runs the tests, collects what they cover, and ends with `N passed, N failed`.
+ *
+ * Paths are files and folders below `tests`; options go to `deno test` as they are, for example `--filter renew`.
+ *
+ * What a test covers in a process that it starts counts too: the process inherits `DENO_COVERAGE_DIR`. A test that clears
+ * the environment of its process hands that variable on.
+ *
+ * @module
+ */
+
+import { BinariesError, ensureBinaries, SKIPPED_LINE } from "./cluster/binaries.ts";
+import { COVERAGE_DATA, COVERAGE_FOLDER, markRun } from "./checks/coverage_data.ts";
+import { addCounts, closingLine, countJunit, type Counts, NO_TESTS } from "./checks/junit.ts";
+import { pathOf, print, ROOT } from "./checks/shell.ts";
+import { parse, readSources } from "./checks/syntax.ts";
+import { planTests, selectTests, testFilesIn } from "./checks/test_plan.ts";
+
+const ONE_FAILED: Counts = { ...NO_TESTS, failed: 1 };
+
+const { paths, options } = selectTests(Deno.args);
+const counts = await run();
+print(closingLine(counts));
+Deno.exit(counts.failed === 0 ? 0 : 1);
+
+async function run(): Promise<Counts> {
+  const sources = await readSources("tests", "lib", "handlers", "main.ts");
+  const files = testFilesIn(sources.keys(), paths);
+  const unmatched = paths.filter((path) => testFilesIn(files, [path]).length === 0);
+  if (unmatched.length > 0 || files.length === 0) {
+    const at = (unmatched.length > 0 ? unmatched : ["tests"]).join(", ");
+    print(`Cannot find tests at ${at}: name a file or a folder below tests`);
+    return ONE_FAILED;
+  }
+  const plan = planTests(parse(sources), files);
+  if (plan.needsCluster && !await prepareCluster()) return ONE_FAILED;
+
+  await Deno.remove(COVERAGE_FOLDER, { recursive: true }).catch((error: unknown) => {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  });
+  await Deno.mkdir(COVERAGE_FOLDER, { recursive: true });
+  const first = await runGroup("side_by_side", plan.sideBySide, ["--parallel"]);
+  const second = await runGroup("alone", plan.alone, []);
+  await markRun({ complete: paths.length === 0 && options.length === 0 });
+  return addCounts(first, second);
+}
+
+/** Says false when the run cannot go on. Without Go the tests of the cluster skip themselves, and one line says so. */
+async function prepareCluster(): Promise<boolean> {
+  try {
+    if (await ensureBinaries({ onProgress: print }) === null) print(SKIPPED_LINE);
+    return true;
+  } catch (error) {
+    if (!(error instanceof BinariesError)) throw error;
+    print(error.message);
+    return false;
+  }
+}
+
+async function runGroup(
+  name: string,
+  files: readonly string[],
+  more: readonly string[],
+): Promise<Counts> {
+  if (files.length === 0) return NO_TESTS;
+  const reportUrl = new URL(`${name}.xml`, COVERAGE_FOLDER);
+  const { code } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "test",
+      "--allow-all",
+      "--sanitize-ops",
+      "--sanitize-resources",
+      `--coverage=${pathOf(COVERAGE_DATA)}`,
+      "--coverage-raw-data-only",
+      `--junit-path=${pathOf(reportUrl)}`,
+      ...more,
+      ...options,
+      ...files,
+    ],
+    cwd: ROOT,
+    env: { DENO_COVERAGE_DIR: pathOf(COVERAGE_DATA) },
+    stdin: "null",
+  }).spawn().status;
+  const counted = await readCounts(reportUrl, code);
+  // A module that fails while it loads stands in no report: only the exit code tells of it.
+  return code !== 0 && counted.failed === 0 ? addCounts(counted, ONE_FAILED) : counted;
+}
+
+async function readCounts(reportUrl: URL, code: number): Promise<Counts> {
+  try {
+    return countJunit(await Deno.readTextFile(reportUrl));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    print(`Cannot count the tests as the runner ended with code ${code} and no report: ${reason}`);
+    return ONE_FAILED;
+  }
+}
