@@ -7,8 +7,6 @@
 import type { Refusal } from "../../lib/lease/rules.ts";
 import { expiresAtMs } from "../../lib/lease/record.ts";
 
-type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
-
 const escapes: Readonly<Record<string, string>> = {
   "<": "\\u003c",
   ">": "\\u003e",
@@ -18,13 +16,13 @@ const escapes: Readonly<Record<string, string>> = {
 };
 
 /** Writes JSON as the reference's encoder does: five characters escaped, and a newline at the end. */
-export function encodeJson(value: Json): string {
+export function encodeJson(value: object): string {
   return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (found) => escapes[found] ?? found) +
     "\n";
 }
 
 /** The same value with the members of every object in alphabetical order: the form of a success. */
-export function sortMembers(value: Json): Json {
+export function sortMembers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortMembers);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
@@ -38,7 +36,7 @@ export function sortMembers(value: Json): Json {
 /** An answer with the headers that every answer carries. */
 export function answer(
   status: number,
-  body: Json | null,
+  body: object | null,
   headers: Readonly<Record<string, string>> = {},
 ): Response {
   return new Response(body === null ? null : encodeJson(body), {
@@ -50,10 +48,10 @@ export function answer(
 /** A success: its members in alphabetical order. */
 export function success(
   status: number,
-  body: { readonly [name: string]: Json },
+  body: object,
   headers: Readonly<Record<string, string>> = {},
 ): Response {
-  return answer(status, sortMembers(body), headers);
+  return answer(status, Object(sortMembers(body)), headers);
 }
 
 /** The answers that say nothing but their name. */
