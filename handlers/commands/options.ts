@@ -6,6 +6,14 @@
 import type { Config } from "../../lib/config/schema.ts";
 import type { System } from "./system.ts";
 
+/**
+ * A command refuses to start, for a reason that its user can put right. The command line shows the message and ends with
+ * exit code 1.
+ */
+export class RefusalError extends Error {
+  override readonly name = "RefusalError";
+}
+
 /** What `holdfast serve` is given. */
 export interface ServeOptions {
   /** The effective configuration, already checked. */

@@ -1,0 +1,171 @@
+/**
+ * Writes the reference page of the configuration from the schema, so that the page cannot fall behind.
+ *
+ * @module
+ */
+import {
+  DEPLOY_API_VARIABLE,
+  HOST_VARIABLE,
+  KUBERNETES_PREFIX,
+  PORT_VARIABLE,
+  SIMPLE_VARIABLES,
+} from "./compatibility.ts";
+import { environmentNames } from "./env_names.ts";
+import { FOLDER_VARIABLE } from "./files.ts";
+import type { RawValue } from "./keys.ts";
+import { HOLDFAST_PREFIX } from "./layers.ts";
+import { DOTENV_VARIABLE, PROFILE_VARIABLES } from "./profile.ts";
+import { configKeys, serviceDefaults } from "./schema.ts";
+
+const code = (text: string) => `\`${text}\``;
+
+function showValue(value: RawValue): string {
+  if (value === "") return "empty";
+  if (typeof value === "object") return value.length === 0 ? "empty" : code(value.join(","));
+  return code(String(value));
+}
+
+function showDefault(key: string, fallback: RawValue): string {
+  const service = serviceDefaults[key];
+  return service === undefined
+    ? showValue(fallback)
+    : `${showValue(fallback)}, in ${code("serve")} ${showValue(service)}`;
+}
+
+/** A table, padded as `deno fmt` wants it. */
+function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const cells = [header, ...rows].map((row) => row.map((cell) => cell.replaceAll("|", "\\|")));
+  const widths = header.map((_, column) =>
+    Math.max(3, ...cells.map((row) => [...(row[column] ?? "")].length))
+  );
+  const line = (row: readonly string[], fill: string) =>
+    `| ${widths.map((width, column) => (row[column] ?? "").padEnd(width, fill)).join(" | ")} |`;
+  const [head = [], ...body] = cells;
+  return [line(head, " "), line(head.map(() => ""), "-"), ...body.map((row) => line(row, " "))]
+    .join("\n");
+}
+
+function keyTables(): string {
+  return [...configKeys.sections.keys()].flatMap((section) => {
+    const own = [...configKeys.keys].filter(([key]) =>
+      key.slice(0, Math.max(0, key.lastIndexOf("."))) === section
+    );
+    if (own.length === 0) return [];
+    const rows = own.map(([key, { description, expects, fallback }]) => [
+      code(key.slice(section.length + 1)),
+      showDefault(key, fallback),
+      expects,
+      description,
+    ]);
+    return [`### ${code(section)}\n\n${table(["Key", "Default", "Takes", "Meaning"], rows)}`];
+  }).join("\n\n");
+}
+
+function compatibilityTable(): string {
+  const rows = [
+    [code(`${KUBERNETES_PREFIX}X`), code("kubernetes.x")],
+    ...Object.entries(SIMPLE_VARIABLES).map(([name, key]) => [code(name), code(key)]),
+    [
+      code(DEPLOY_API_VARIABLE),
+      `${code("deploy_api.enabled")}: ${code("true")} in any case is on, all else is off`,
+    ],
+    [code(HOST_VARIABLE), `the host of ${code("host.listen")}`],
+    [code(PORT_VARIABLE), `the port of ${code("host.listen")}`],
+  ];
+  return table(["Variable", "Sets"], rows);
+}
+
+function environmentTable(): string {
+  return table(
+    ["Variable", "Read for"],
+    environmentNames.map(({ name, purpose }) => [code(name), purpose]),
+  );
+}
+
+/** The page, in Markdown. */
+export function renderReference(): string {
+  return `# Configuration
+
+<!-- Written by \`holdfast config --reference\` from lib/config. Do not edit it by hand. -->
+
+\`holdfast config\` shows the effective value of every key and where it came from.
+
+\`\`\`yaml
+# holdfast.yaml
+deploy_api:
+  enabled: true
+tls:
+  cert_file: /etc/holdfast/tls/tls.crt
+  key_file: /etc/holdfast/tls/tls.key
+profile:
+  dev:
+    log:
+      level: debug
+\`\`\`
+
+## Layers
+
+A higher layer wins. Sections are merged key by key. Any other value replaces the one below it. From
+low to high:
+
+1. The defaults of this page.
+2. \`holdfast.yaml\`.
+3. The section of the selected profile in \`holdfast.yaml\`: \`profile: { NAME: { … } }\`.
+4. \`holdfast-NAME.yaml\`, the file of the selected profile.
+5. \`.env\` files.
+6. The variables of the reference programs, see below.
+7. \`${HOLDFAST_PREFIX}…\` variables.
+8. Options of the command line: \`--set KEY=VALUE\` for any key, and \`--leader-elect\`.
+
+An unknown key is an error in every layer. So is a value of the wrong type, even where a higher layer
+would hide it. All errors are told at once, and a bad configuration starts nothing.
+
+### Files
+
+\`${FOLDER_VARIABLE}\` names the folder of the files. Without it, the folder is the working directory.
+A YAML file that is not in that folder is read from the working directory.
+
+### Profiles
+
+${
+    PROFILE_VARIABLES.map(code).join(", then ")
+  }, then \`--profile\` selects the profile. \`default\` means
+none. \`production\` and \`prod\` are one profile, and so are \`development\` and \`dev\`. In
+\`holdfast.yaml\` the short name wins. Of the profile's own files, the first that exists is read, and the
+spelling that you chose comes first.
+
+### .env files
+
+They are read in the profiles \`dev\` and \`test\`. \`${DOTENV_VARIABLE}=1\` turns them on in every profile
+and \`${DOTENV_VARIABLE}=0\` turns them off. The order is \`.env\`, \`.env.local\`, \`.env.NAME\`,
+\`.env.NAME.local\`. The first file that sets a variable wins, and the environment of the process wins
+over them all. They set keys of the configuration only. \`$\` has no meaning in a value.
+
+### Variables
+
+The parts of a key are joined by two underscores: \`${HOLDFAST_PREFIX}DEPLOY_API__ENABLED=true\` sets
+\`deploy_api.enabled\`. The type of the key says how the text is read:
+
+- A switch takes \`true\`, \`1\`, \`yes\`, \`on\` and \`false\`, \`0\`, \`no\`, \`off\`, in any case.
+- A whole number takes digits.
+- A list is split at commas. Spaces around an item and empty items are dropped.
+- A text is kept exactly.
+
+These names of the reference programs work too. An empty one sets nothing.
+
+${compatibilityTable()}
+
+## Keys
+
+A duration is one or more numbers, each with a unit: \`h\`, \`m\`, \`s\`, \`ms\`. An address without a host
+means every interface, and port 0 means any free port.
+
+${keyTables()}
+
+## Environment
+
+The program can read these variables and no others. \`deno.json\` grants exactly this list.
+
+${environmentTable()}
+`;
+}
