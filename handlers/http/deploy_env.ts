@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Caller } from "../../lib/auth/token_review.ts";
+import type { Caller } from "../../lib/auth/authorize.ts";
 import type { ListenerEnv } from "../../lib/host/raw_target.ts";
 import type { DeployCall, DeployHandler } from "./deploy_path.ts";
 

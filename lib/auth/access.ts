@@ -9,9 +9,8 @@
  */
 
 import type { Clock } from "../runtime/clock.ts";
-import { authorize } from "./authorize.ts";
+import { authorize, type Caller } from "./authorize.ts";
 import type { DatabaseReader } from "./databases.ts";
-import type { Caller } from "./token_review.ts";
 
 /** How long an earlier permission lets reads start early. */
 const REMEMBERED_MS = 60_000;
