@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { Keeper, pause } from "./keeper.ts";
+
+const SLEEP = ["-c", "echo started; exec sleep 1000"];
+
+async function exists(path: string): Promise<boolean> {
+  return await Deno.stat(path).then(() => true, () => false);
+}
+
+async function processId(folder: string, run: string): Promise<number> {
+  while (!await exists(`${folder}/${run}.pid`)) await pause(10);
+  return Number(await Deno.readTextFile(`${folder}/${run}.pid`));
+}
+
+async function isRunning(id: number): Promise<boolean> {
+  const { success } = await new Deno.Command("sh", {
+    args: ["-c", `kill -0 ${id}`],
+    stderr: "null",
+  }).output();
+  return success;
+}
+
+Deno.test("a process can be stopped and started again under its name", async () => {
+  const keeper = await Keeper.open();
+  await keeper.start("sleeper", "sh", SLEEP);
+  const first = await processId(keeper.folder, "sleeper.1");
+  assert.equal(await keeper.hasExited("sleeper"), false);
+  await keeper.stop("sleeper");
+  assert.equal(await keeper.hasExited("sleeper"), true);
+  assert.equal(await isRunning(first), false);
+  await keeper.start("sleeper", "sh", SLEEP);
+  assert.equal(await keeper.hasExited("sleeper"), false);
+  const second = await processId(keeper.folder, "sleeper.2");
+  assert.equal(await isRunning(second), true);
+  await keeper.close();
+  assert.equal(await isRunning(second), false);
+  assert.equal(await exists(keeper.folder), false);
+});
+
+Deno.test("a process that does not heed SIGTERM is killed", async () => {
+  const keeper = await Keeper.open();
+  await keeper.start("deaf", "sh", [
+    "-c",
+    "trap '' TERM; echo deaf; while :; do sleep 0.1; done",
+  ]);
+  while (await keeper.logTail("deaf") !== "deaf") await pause(10);
+  await keeper.stop("deaf");
+  await keeper.close();
+});
+
+Deno.test("a process that ends by itself is seen, with what it printed", async () => {
+  const keeper = await Keeper.open();
+  await keeper.start("short", "sh", ["-c", "echo it\\'s over; exit 3"]);
+  while (!await keeper.hasExited("short")) await pause(10);
+  assert.equal(await keeper.logTail("short"), "it's over");
+  await assert.rejects(keeper.stop("other"), /start it first/);
+  await keeper.close();
+});
+
+Deno.test("the processes end and their folder goes when the test process is killed", async () => {
+  const script = `
+    import { Keeper } from ${JSON.stringify(import.meta.resolve("./keeper.ts"))};
+    const keeper = await Keeper.open();
+    await keeper.start("sleeper", "sleep", ["1000"]);
+    console.log(keeper.folder);
+    setInterval(() => {}, 1000);`;
+  const doomed = new Deno.Command(Deno.execPath(), {
+    args: ["eval", "--no-check", script],
+    stdout: "piped",
+  }).spawn();
+  const reader = doomed.stdout.getReader();
+  const folder = new TextDecoder().decode((await reader.read()).value).trim();
+  const id = await processId(folder, "sleeper.1");
+  assert.equal(await isRunning(id), true);
+  doomed.kill("SIGKILL");
+  await doomed.status;
+  await reader.cancel();
+  while (await exists(folder)) await pause(10);
+  assert.equal(await isRunning(id), false);
+});
