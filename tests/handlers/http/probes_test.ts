@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { createProbes } from "../../../handlers/http/probes.ts";
+
+Deno.test("both probes answer ok as plain text when all is well", async () => {
+  const app = createProbes({ live: () => undefined, ready: () => undefined });
+  for (const path of ["/healthz", "/readyz"]) {
+    const response = await app.request(path);
+    assert.equal(response.status, 200);
+    assert.equal(await response.text(), "ok");
+    assert.match(response.headers.get("Content-Type") ?? "", /^text\/plain/);
+    assert.equal(response.headers.get("Cache-Control"), "no-store");
+  }
+});
+
+Deno.test("each probe has its own check, is asked each time, and says what is wrong", async () => {
+  let live: string | undefined;
+  let ready: string | undefined = "the group cache is not filled";
+  const app = createProbes({ live: () => live, ready: () => ready });
+  const ask = async (path: string) => {
+    const response = await app.request(path);
+    return [response.status, await response.text()];
+  };
+  assert.deepEqual(await ask("/healthz"), [200, "ok"]);
+  assert.deepEqual(await ask("/readyz"), [503, "the group cache is not filled"]);
+  live = "leads without a renewal";
+  ready = undefined;
+  assert.deepEqual(await ask("/healthz"), [503, "leads without a renewal"]);
+  assert.deepEqual(await ask("/readyz"), [200, "ok"]);
+});
+
+Deno.test("nothing else is on the port of the probes", async () => {
+  const app = createProbes({ live: () => undefined, ready: () => undefined });
+  assert.equal((await app.request("/metrics")).status, 404);
+  assert.equal((await app.request("/healthz/x")).status, 404);
+  assert.equal((await app.request("/healthz", { method: "POST" })).status, 404);
+});
