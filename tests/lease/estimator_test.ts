@@ -96,7 +96,7 @@ Deno.test("the server's clock is always within the bounds, whatever its offset a
 });
 
 Deno.test("more answers narrow the bounds: 0.5 s after one, 0.15 s after five, 0.05 s after twenty", () => {
-  // Answers come at fractions of the second that follow no pattern: multiples of the golden ratio.
+  // The waits are multiples of large primes, so that the fractions of the second follow no pattern.
   const mean = (count: number) => {
     let sum = 0;
     for (let run = 0; run < 200; run++) {
