@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { inOneLine } from "../../lib/config/errors.ts";
 import type { ConfigEntry, ConfigReading } from "../../lib/config/layers.ts";
 import type { RawValue } from "../../lib/config/keys.ts";
 import type { TextOutput } from "./system.ts";
@@ -13,11 +14,6 @@ const HIDDEN = "(hidden)";
 /** The value of a key as it may be shown. An empty secret is shown as empty: that it is not set is no secret. */
 function visible({ value, secret }: ConfigEntry): RawValue {
   return secret && value !== "" ? HIDDEN : value;
-}
-
-/** A source is a path or a name that the user chose: it must not end its comment. */
-function inOneLine(text: string): string {
-  return text.replace(/\p{Cc}+/gu, " ");
 }
 
 /**

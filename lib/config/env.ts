@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { type ConfigProblem, wrongValue } from "./errors.ts";
+import { type ConfigProblem, problemOf, unknownKey, wrongValue } from "./errors.ts";
 import type { Key, KeyTable, RawValue } from "./keys.ts";
 
 /** One key as one layer sets it. */
@@ -71,21 +71,21 @@ export function sectionOf(table: KeyTable, key: string): string {
 export function settingFromText(table: KeyTable, key: string, text: string, source: string): Layer {
   const description = table.keys.get(key);
   if (description === undefined) {
-    const message = table.sections.has(key)
-      ? `Cannot use ${source} as '${key}' is a section, not a key: ${knownKeys(table, key)}`
-      : `Cannot use ${source} as there is no key '${key}': ${
-        knownKeys(table, sectionOf(table, key))
-      }`;
-    return { settings: [], problems: [{ source, key, message }] };
+    if (key === "" || !table.sections.has(key)) {
+      return failed(unknownKey(source, key, knownKeys(table, sectionOf(table, key))));
+    }
+    const reason = `'${key}' is a section, not a key: ${knownKeys(table, key)}`;
+    return failed(problemOf(source, `Cannot use ${source} as ${reason}`, key));
   }
   const value = readText(description.kind, text);
-  if (value === undefined || !description.accepts(value)) {
-    return {
-      settings: [],
-      problems: [wrongValue(source, key, description, value ?? text)],
-    };
-  }
-  return { settings: [{ key, value, source }], problems: [] };
+  return value !== undefined && description.accepts(value)
+    ? { settings: [{ key, value, source }], problems: [] }
+    : failed(wrongValue(source, key, description, value ?? text));
+}
+
+/** A layer that gives nothing but problems. */
+export function failed(...problems: readonly ConfigProblem[]): Layer {
+  return { settings: [], problems };
 }
 
 /** Puts layers together, the later above the earlier. */

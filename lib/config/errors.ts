@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Key } from "./keys.ts";
+import type { KeyDescription } from "./keys.ts";
 
 /** One thing that is wrong. */
 export interface ConfigProblem {
@@ -13,6 +13,16 @@ export interface ConfigProblem {
   readonly key?: string;
   /** What is wrong and what would be right, in one line. It never holds a value that could be a secret. */
   readonly message: string;
+}
+
+/** Replaces line ends and other control characters, which names of files and keys may hold, by spaces. */
+export function inOneLine(text: string): string {
+  return text.replace(/\p{Cc}+/gu, " ");
+}
+
+/** Makes a problem. What it says is always one line. */
+export function problemOf(source: string, message: string, key?: string): ConfigProblem {
+  return { source, ...(key === undefined ? {} : { key }), message: inOneLine(message) };
 }
 
 /** The configuration cannot be used. All its problems are told at once, one a line. */
@@ -41,12 +51,21 @@ export function describeType(value: unknown): string {
 }
 
 /** A value that its key does not take. */
-export function wrongValue(source: string, key: string, { expects }: Key, value: unknown) {
+export function wrongValue(
+  source: string,
+  key: string,
+  { expects }: KeyDescription,
+  value: unknown,
+): ConfigProblem {
   const found = typeof value === "number" ? `the number ${value}` : describeType(value);
-  return {
+  return problemOf(
     source,
+    `Cannot use '${key}' from ${source} as it must be ${expects}: current value is ${found}`,
     key,
-    message:
-      `Cannot use '${key}' from ${source} as it must be ${expects}: current value is ${found}`,
-  };
+  );
+}
+
+/** A key that does not exist, with the keys that do. */
+export function unknownKey(source: string, key: string, known: string): ConfigProblem {
+  return problemOf(source, `Cannot use ${source} as there is no key '${key}': ${known}`, key);
 }

@@ -4,8 +4,8 @@
  * @module
  */
 import { DotenvError, parseDotenv } from "./dotenv.ts";
-import type { Layer } from "./env.ts";
-import { type ConfigProblem, reasonOf } from "./errors.ts";
+import { failed, type Layer } from "./env.ts";
+import { type ConfigProblem, problemOf, reasonOf } from "./errors.ts";
 import type { KeyTable } from "./keys.ts";
 import { DOTENV_VARIABLE, PROFILE_VARIABLES, readsDotenv, selectProfile } from "./profile.ts";
 import { readMainFile, readProfileFile } from "./yaml_file.ts";
@@ -81,7 +81,7 @@ export function readFiles(table: KeyTable, input: FileInput): ConfigFiles {
         const text = input.readTextFile(path);
         if (text !== undefined) return { path, text };
       } catch (error) {
-        problems.push({ source: path, message: `Cannot read ${path}: ${reasonOf(error)}` });
+        problems.push(problemOf(path, `Cannot read ${path}: ${reasonOf(error)}`));
         return undefined;
       }
     }
@@ -129,12 +129,12 @@ export function readFiles(table: KeyTable, input: FileInput): ConfigFiles {
       return parseDotenv(path, text);
     } catch (error) {
       if (!(error instanceof DotenvError)) throw error;
-      problems.push({ source: path, message: error.message });
+      problems.push(problemOf(path, error.message));
       return new Map();
     }
   }
 
   const layers = readYaml();
   const dotenv = readDotenv();
-  return { layers: [{ settings: [], problems }, ...layers], dotenv };
+  return { layers: [failed(...problems), ...layers], dotenv };
 }

@@ -11,7 +11,7 @@
  */
 import { readCompatibilityVariables } from "./compatibility.ts";
 import { type Layer, readVariables, type Setting, settingFromText } from "./env.ts";
-import { ConfigError, type ConfigProblem } from "./errors.ts";
+import { ConfigError, type ConfigProblem, problemOf } from "./errors.ts";
 import { type FileInput, readFiles } from "./files.ts";
 import type { RawValue } from "./keys.ts";
 import { type BrokenRule, libraryRules, type Rule, serviceRules } from "./rules.ts";
@@ -117,7 +117,7 @@ export function readConfig(input: ConfigInput): ConfigReading {
   // A value that was refused leaves its default behind, and a rule that looks at it would tell of a mistake nobody made.
   if (problems.length === 0) {
     const broken = purpose.rules.flatMap((rule) => rule(config));
-    problems.push(...broken.map((rule) => problemOf(rule, settings)));
+    problems.push(...broken.map((rule) => tell(rule, settings)));
   }
   return { config, entries: entriesOf(settings), problems };
 }
@@ -175,17 +175,13 @@ function entriesOf(settings: ReadonlyMap<string, Setting>): readonly ConfigEntry
   });
 }
 
-function problemOf(
+function tell(
   { keys, message }: BrokenRule,
   settings: ReadonlyMap<string, Setting>,
 ): ConfigProblem {
   const origins = keys.map((key) => ({ key, source: settings.get(key)?.source ?? DEFAULT_SOURCE }));
   const told = origins.filter(({ source }) => source !== DEFAULT_SOURCE)
     .map(({ key, source }) => `'${key}' is from ${source}`);
-  const [first] = origins;
-  return {
-    source: first?.source ?? DEFAULT_SOURCE,
-    ...(first === undefined ? {} : { key: first.key }),
-    message: told.length === 0 ? message : `${message} (${told.join("; ")})`,
-  };
+  const whole = told.length === 0 ? message : `${message} (${told.join("; ")})`;
+  return problemOf(origins[0]?.source ?? DEFAULT_SOURCE, whole, keys[0]);
 }

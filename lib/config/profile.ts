@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ConfigProblem } from "./errors.ts";
+import { type ConfigProblem, problemOf } from "./errors.ts";
 
 /** Variables that select the profile, the first that is set wins. They have no effect inside a `.env` file. */
 export const PROFILE_VARIABLES = ["AUTUMN_ENV", "AUTUMN_PROFILE"] as const;
@@ -54,9 +54,8 @@ export function selectProfile(
   if (chosen === undefined || chosen.name === "default") return { value: undefined };
   const { source, name } = chosen;
   if (!PROFILE_NAME.test(name)) {
-    const message =
-      `Cannot select a profile from ${source} as its name must be of letters, digits, '_', '-' and '.'`;
-    return { problem: { source, message } };
+    const rule = "its name must be of letters, digits, '_', '-' and '.'";
+    return { problem: problemOf(source, `Cannot select a profile from ${source} as ${rule}`) };
   }
   const aliases = ALIASES.find((spellings) => spellings.includes(name)) ?? [name];
   return {
@@ -91,8 +90,6 @@ export function readsDotenv(
         value: profile?.sections.some((name) => name === "dev" || name === "test") ?? false,
       };
   }
-  const source = DOTENV_VARIABLE;
-  return {
-    problem: { source, message: `Cannot use ${source} as it must be one of 1, true, 0, false` },
-  };
+  const message = `Cannot use ${DOTENV_VARIABLE} as it must be one of 1, true, 0, false`;
+  return { problem: problemOf(DOTENV_VARIABLE, message) };
 }

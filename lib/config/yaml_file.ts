@@ -4,8 +4,8 @@
  * @module
  */
 import { LineCounter, parseDocument } from "yaml";
-import { joinLayers, knownKeys, type Layer } from "./env.ts";
-import { type ConfigProblem, describeType, reasonOf, wrongValue } from "./errors.ts";
+import { failed, joinLayers, knownKeys, type Layer } from "./env.ts";
+import { describeType, problemOf, reasonOf, unknownKey, wrongValue } from "./errors.ts";
 import { joinPath, type KeyTable, type RawValue } from "./keys.ts";
 
 /** The section of `holdfast.yaml` that holds one section for each profile. */
@@ -13,8 +13,10 @@ const PROFILE_SECTION = "profile";
 
 /** What a file holds, before its keys are looked at. */
 interface YamlText {
+  /** The top level, empty when the text cannot be read. */
   readonly content: Readonly<Record<string, unknown>>;
-  readonly problems: readonly ConfigProblem[];
+  /** What is wrong with the text. */
+  readonly outcome: Layer;
 }
 
 function isSection(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -27,53 +29,62 @@ function isRawValue(value: unknown): value is RawValue {
     : ["boolean", "number", "string"].includes(typeof value);
 }
 
+/** A value where a section should be; an empty path means the whole file. */
+function notSection(source: string, path: string, value: unknown): Layer {
+  const found = describeType(value);
+  return failed(
+    path === ""
+      ? problemOf(
+        source,
+        `Cannot use ${source} as it must hold sections: current value is ${found}`,
+      )
+      : problemOf(
+        source,
+        `Cannot use '${path}' from ${source} as it must be a section: current value is ${found}`,
+        path,
+      ),
+  );
+}
+
 function parseYaml(source: string, text: string): YamlText {
-  const fail = (message: string) => ({ content: {}, problems: [{ source, message }] });
+  const fail = (reason: string) => ({
+    content: {},
+    outcome: failed(problemOf(source, `Cannot read ${source} as ${reason}`)),
+  });
   const lineCounter = new LineCounter();
   // Plain errors, not pretty ones: those quote the lines around the mistake, and a line may hold a secret.
   const document = parseDocument(text, { prettyErrors: false, lineCounter });
   const [error] = document.errors;
   if (error !== undefined) {
     const { line, col } = lineCounter.linePos(error.pos[0]);
-    return fail(
-      `Cannot read ${source} as line ${line}, column ${col} is not valid YAML (${error.code})`,
-    );
+    return fail(`line ${line}, column ${col} is not valid YAML (${error.code})`);
   }
   let content: unknown;
   try {
     content = document.toJS() ?? {};
   } catch (error) {
-    return fail(`Cannot read ${source} as its aliases cannot be resolved: ${reasonOf(error)}`);
+    return fail(`its aliases cannot be resolved: ${reasonOf(error)}`);
   }
   return isSection(content)
-    ? { content, problems: [] }
-    : fail(`Cannot read ${source} as it must hold sections: it holds ${describeType(content)}`);
+    ? { content, outcome: joinLayers([]) }
+    : { content: {}, outcome: notSection(source, "", content) };
 }
 
 function readSection(table: KeyTable, source: string, section: string, content: unknown): Layer {
   // `tls:` with all its keys commented out is an empty section.
-  if (content === null) return { settings: [], problems: [] };
-  if (!isSection(content)) {
-    const message =
-      `Cannot use '${section}' from ${source} as it must be a section: current value is ${
-        describeType(content)
-      }`;
-    return { settings: [], problems: [{ source, key: section, message }] };
-  }
+  if (content === null) return joinLayers([]);
+  if (!isSection(content)) return notSection(source, section, content);
   return joinLayers(
     Object.entries(content).map(([name, value]) => {
       const key = joinPath(section, name);
       if (table.sections.has(key)) return readSection(table, source, key, value);
       const description = table.keys.get(key);
       if (description === undefined) {
-        const message = `Cannot use ${source} as there is no key '${key}': ${
-          knownKeys(table, section)
-        }`;
-        return { settings: [], problems: [{ source, key, message }] };
+        return failed(unknownKey(source, key, knownKeys(table, section)));
       }
       return isRawValue(value) && description.accepts(value)
         ? { settings: [{ key, value, source }], problems: [] }
-        : { settings: [], problems: [wrongValue(source, key, description, value)] };
+        : failed(wrongValue(source, key, description, value));
     }),
   );
 }
@@ -93,35 +104,27 @@ export function readMainFile(
   text: string,
   selected: readonly string[],
 ): Layer {
-  const { content: { [PROFILE_SECTION]: profiles, ...content }, problems } = parseYaml(
-    source,
-    text,
-  );
-  const base = readSection(table, source, "", content);
-  if (profiles !== undefined && profiles !== null && !isSection(profiles)) {
-    const message =
-      `Cannot use '${PROFILE_SECTION}' from ${source} as it must hold one section for ${"each profile"}: current value is ${
-        describeType(profiles)
-      }`;
-    return joinLayers([base, {
-      settings: [],
-      problems: [{ source, key: PROFILE_SECTION, message }],
-    }]);
+  const yaml = parseYaml(source, text);
+  const { [PROFILE_SECTION]: profiles, ...content } = yaml.content;
+  const base = joinLayers([yaml.outcome, readSection(table, source, "", content)]);
+  if (profiles === undefined || profiles === null) return base;
+  if (!isSection(profiles)) {
+    return joinLayers([base, notSection(source, PROFILE_SECTION, profiles)]);
   }
-  const sections = profiles ?? {};
   const read = (name: string) =>
-    readSection(table, `${source} (profile ${name})`, "", sections[name] ?? null);
-  const others = Object.keys(sections).filter((name) => !selected.includes(name)).map(read);
+    readSection(table, `${source} (profile ${name})`, "", profiles[name]);
+  const names = Object.keys(profiles);
   return joinLayers([
-    { settings: [], problems },
     base,
-    ...selected.map(read),
-    ...others.map((layer) => ({ ...layer, settings: [] })),
+    ...selected.filter((name) => names.includes(name)).map(read),
+    ...names.filter((name) => !selected.includes(name)).map((name) =>
+      failed(...read(name).problems)
+    ),
   ]);
 }
 
 /** Reads the file of one profile, which has no sections for profiles in it. */
 export function readProfileFile(table: KeyTable, source: string, text: string): Layer {
-  const { content, problems } = parseYaml(source, text);
-  return joinLayers([{ settings: [], problems }, readSection(table, source, "", content)]);
+  const { content, outcome } = parseYaml(source, text);
+  return joinLayers([outcome, readSection(table, source, "", content)]);
 }
