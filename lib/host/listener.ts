@@ -141,12 +141,17 @@ export async function runListener(
   return { address, stop: (graceMs) => stopped ??= connections.stop(graceMs) };
 }
 
-function bind(server: Server, { name, address }: ListenerOptions): Promise<ListenAddress> {
+function bind(server: Server, options: ListenerOptions): Promise<ListenAddress> {
+  const { name, address, logger } = options;
   return new Promise((resolve, reject) => {
     const onError = (error: unknown) => reject(new ListenError(name, address, codeOf(error)));
     server.once("error", onError);
     server.listen(address.port, address.host, () => {
       server.off("error", onError);
+      // A connection that cannot be accepted, for want of descriptors for example, must not end the process.
+      server.on("error", (error: unknown) => {
+        logger.error("connection not accepted", { listener: name, code: codeOf(error) });
+      });
       const bound = server.address();
       resolve(
         typeof bound === "object" && bound !== null

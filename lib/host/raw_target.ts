@@ -30,9 +30,12 @@ const SCHEME_AND_AUTHORITY = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
  * Gives the method and the target before any normalization.
  *
  * ```ts
- * app.use((c, next) => {
- *   const { method, target } = rawTarget(c.env, c.req.raw);
- *   return method === "GET" && target === "/livez" ? next() : c.notFound();
+ * import { Hono } from "hono";
+ *
+ * const app = new Hono<{ Bindings: ListenerEnv }>();
+ * app.get("/livez", (c) => {
+ *   const { method } = rawTarget(c.env, c.req.raw);
+ *   return method === "GET" ? c.text("ok") : c.notFound(); // hono brings HEAD here too
  * });
  * ```
  *

@@ -125,12 +125,12 @@ Deno.test("a hook that throws is logged by its class, and the others still run",
   lifecycle.onShutdown("other", () => void (ran = true));
   lifecycle.onShutdown("rejects", () => Promise.reject(new TypeError("secret")));
   lifecycle.onShutdown("throws", () => {
-    throw "secret";
+    throw Object.assign(Object.create(null), { text: "secret" });
   });
   assert.equal(await lifecycle.stop("test"), 0);
   assert.equal(ran, true);
   assert.deepEqual(logger.lines.slice(1, 3).map((line) => line.fields), [
-    { hook: "throws", error: "string" },
+    { hook: "throws", error: "object" },
     { hook: "rejects", error: "TypeError" },
   ]);
   assert(!JSON.stringify(logger.lines).includes("secret"));

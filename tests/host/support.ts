@@ -1,6 +1,6 @@
 /** What the tests of this room share: a real clock for real sockets, a log to look at, and clients that misbehave. */
 
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import * as net from "node:net";
 import * as tls from "node:tls";
 import type { FetchHandler, Listener } from "../../lib/host/listener.ts";

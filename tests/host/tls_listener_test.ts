@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Registry } from "prom-client";
 import { startCertificateRotation } from "../../lib/host/certificate_rotation.ts";
-import { type ListenerOptions } from "../../lib/host/listener.ts";
+import type { ListenerOptions } from "../../lib/host/listener.ts";
 import { startTlsListener } from "../../lib/host/tls_listener.ts";
 import {
   answerOk,

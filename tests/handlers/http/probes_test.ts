@@ -13,7 +13,7 @@ Deno.test("both probes answer ok as plain text when all is well", async () => {
 });
 
 Deno.test("each probe has its own check, is asked each time, and says what is wrong", async () => {
-  let live: string | undefined;
+  let live: string | undefined = undefined;
   let ready: string | undefined = "the group cache is not filled";
   const app = createProbes({ live: () => live, ready: () => ready });
   const ask = async (path: string) => {
