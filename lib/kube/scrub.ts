@@ -58,7 +58,9 @@ function scrubWord(word: string): string {
 /** Hides what stands before the last `@`: a password may hold `@` and `/` itself. */
 function scrubUser(word: string, at: number): string {
   if (at < 0) return word;
-  const scheme = word.indexOf("://");
-  if (scheme >= 0 && scheme < at) return word.slice(0, scheme + 3) + HIDDEN + word.slice(at);
-  return word.slice(0, at).includes(":") ? HIDDEN + word.slice(at) : word;
+  const before = word.slice(0, at);
+  if (!before.includes(":")) return word;
+  // The scheme of a URL may stay. With a colon before it, it may be a part of a password.
+  const scheme = /^[^:]*:\/\//.exec(before)?.[0] ?? "";
+  return scheme + HIDDEN + word.slice(at);
 }
