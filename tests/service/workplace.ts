@@ -1,0 +1,118 @@
+/**
+ * All that a test of the running service needs on a cluster: a namespace with the group, a role for the service and no
+ * more than it needs, certificates, tokens, processes and clients.
+ *
+ * @module
+ */
+
+import { createAuthority } from "../../lib/testing/mod.ts";
+import type { RoleRule } from "../cluster/access.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import { DeploymentClient } from "./deployment_client.ts";
+import { seedOrders } from "./orders.ts";
+import { ServiceProcess, type ServiceProcessOptions } from "./service_process.ts";
+
+/** The audience of deployment tokens unless it is configured. */
+export const AUDIENCE = "bloodraven-deploy";
+
+/** The least that the service needs in the whole cluster: deploy-api 15.3. */
+const serviceRules: readonly RoleRule[] = [
+  { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
+  { apiGroups: ["shipstream.io"], resources: ["mysqldatabases"], verbs: ["list"] },
+  { apiGroups: ["shipstream.io"], resources: ["mysqlfailovergroups"], verbs: ["get"] },
+  {
+    apiGroups: ["coordination.k8s.io"],
+    resources: ["leases"],
+    verbs: ["get", "list", "create", "update", "patch", "watch"],
+  },
+];
+
+/** A place to work in. Give it back when the test is over. */
+export class Workplace implements AsyncDisposable {
+  readonly cluster: Cluster;
+  /** The namespace of the group, the service and the callers. */
+  readonly namespace: string;
+  readonly #folder: string;
+  readonly #http: Deno.HttpClient;
+  readonly #services: ServiceProcess[] = [];
+
+  private constructor(cluster: Cluster, namespace: string, folder: string, http: Deno.HttpClient) {
+    this.cluster = cluster;
+    this.namespace = namespace;
+    this.#folder = folder;
+    this.#http = http;
+  }
+
+  /** Makes the namespace, the group `orders` with the databases `tenant` and `billing`, and the accounts. */
+  static async open(cluster: Cluster, name: string): Promise<Workplace> {
+    const namespace = `${name}-${crypto.randomUUID().slice(0, 8)}`;
+    await cluster.createNamespace(namespace);
+    for (const account of ["holdfast", "deployer", "stranger"]) {
+      await cluster.createServiceAccount(namespace, account);
+    }
+    const subject = { namespace, serviceAccount: "holdfast" };
+    await cluster.grant({ subject, rules: serviceRules });
+    const { signal } = new AbortController();
+    const clients = [{ namespace, serviceAccount: "deployer" }];
+    const databases = { tenant: clients, billing: clients };
+    await seedOrders(cluster.adminApi, { namespace, databases, signal });
+
+    const authority = await createAuthority({ webCrypto: crypto, nowMs: Date.now() });
+    const { certPem, keyPem } = await authority.issue({ ipAddresses: ["127.0.0.1"] });
+    const folder = await Deno.makeTempDir({ prefix: "holdfast-" });
+    await Deno.writeTextFile(`${folder}/tls.crt`, certPem);
+    await Deno.writeTextFile(`${folder}/tls.key`, keyPem);
+    const token = await cluster.token(subject);
+    await Deno.writeTextFile(`${folder}/kubeconfig`, cluster.kubeconfig({ token }, namespace));
+    const http = Deno.createHttpClient({ caCerts: [authority.caPem] });
+    return new Workplace(cluster, namespace, folder, http);
+  }
+
+  /** How a service of this place is started. */
+  serviceOptions(env: Readonly<Record<string, string>> = {}): ServiceProcessOptions {
+    return {
+      kubeconfig: `${this.#folder}/kubeconfig`,
+      certFile: `${this.#folder}/tls.crt`,
+      keyFile: `${this.#folder}/tls.key`,
+      namespace: this.namespace,
+      env,
+    };
+  }
+
+  /** Starts a service; it ends with this place. */
+  async startService(env: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
+    const service = await ServiceProcess.start(this.serviceOptions(env));
+    this.#services.push(service);
+    return service;
+  }
+
+  /** A client of a service, with a token from the token request subresource. */
+  async client(
+    service: ServiceProcess,
+    { serviceAccount = "deployer", audience = AUDIENCE } = {},
+  ): Promise<DeploymentClient> {
+    const { namespace } = this;
+    const token = await this.cluster.token({ namespace, serviceAccount, audiences: [audience] });
+    return new DeploymentClient({
+      url: `https://${service.address("tls")}`,
+      token,
+      group: "orders",
+      send: (url, init) => fetch(url, { ...init, client: this.#http }),
+    });
+  }
+
+  /** Waits until a service leads, as a client sees it. */
+  async untilLeading(client: DeploymentClient): Promise<void> {
+    const until = performance.now() + 30_000;
+    while ((await client.observe()).body.error === "not_leader") {
+      if (performance.now() > until) throw new Error("Cannot go on as nobody leads");
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const service of this.#services) await service[Symbol.asyncDispose]();
+    this.#http.close();
+    await Deno.remove(this.#folder, { recursive: true });
+  }
+}
