@@ -38,6 +38,14 @@ export interface CertificateRotationOptions extends CertificateFiles {
   readonly settleMs?: number;
   /** Milliseconds between two readings without any sign of a change. More than 0. @default {60000} */
   readonly recheckMs?: number;
+  /** Watches directories, not what is below them. @default {Deno.watchFs} */
+  readonly watch?: (directories: string[]) => DirectoryWatch;
+}
+
+/** The part of `Deno.FsWatcher` that is used. */
+export interface DirectoryWatch extends AsyncIterable<Pick<Deno.FsEvent, "kind">> {
+  /** Ends the iteration. */
+  close(): void;
 }
 
 /** A certificate that follows its files. Disposing it ends the watch. */
@@ -71,21 +79,26 @@ export async function startCertificateRotation(
   }
 }
 
-function watchDirectories(options: CertificateRotationOptions): Deno.FsWatcher | undefined {
+function watchDirectories(options: CertificateRotationOptions): DirectoryWatch | undefined {
   const directories = new Set([dirname(options.certFile), dirname(options.keyFile)]);
+  const watch = options.watch ?? ((paths) => Deno.watchFs(paths, { recursive: false }));
   try {
-    return Deno.watchFs([...directories], { recursive: false });
+    return watch([...directories]);
   } catch {
-    options.logger.warn("tls certificate directory cannot be watched", {
-      directories: [...directories],
-    });
+    warnUnwatched(options);
     return undefined;
   }
 }
 
+function warnUnwatched({ logger, certFile, keyFile }: CertificateRotationOptions): void {
+  logger.warn("tls certificate cannot be watched, it is checked at intervals", {
+    files: [certFile, keyFile],
+  });
+}
+
 class Rotation implements RotatingCertificate {
   readonly #options: CertificateRotationOptions;
-  readonly #watcher: Deno.FsWatcher | undefined;
+  readonly #watcher: DirectoryWatch | undefined;
   readonly #following: Promise<void>;
   readonly #listeners = new Set<(pair: CertificatePair) => void>();
   readonly #expiry: Gauge;
@@ -99,7 +112,7 @@ class Rotation implements RotatingCertificate {
 
   constructor(
     options: CertificateRotationOptions,
-    watcher: Deno.FsWatcher | undefined,
+    watcher: DirectoryWatch | undefined,
     first: CertificatePair,
   ) {
     this.#options = options;
@@ -149,8 +162,12 @@ class Rotation implements RotatingCertificate {
 
   async #follow(): Promise<void> {
     if (this.#watcher === undefined) return;
-    for await (const event of this.#watcher) {
-      if (event.kind !== "access") this.#schedule(this.#options.settleMs ?? 200);
+    try {
+      for await (const event of this.#watcher) {
+        if (event.kind !== "access") this.#schedule(this.#options.settleMs ?? 200);
+      }
+    } catch {
+      warnUnwatched(this.#options);
     }
   }
 

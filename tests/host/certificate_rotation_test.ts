@@ -3,6 +3,7 @@ import { Registry } from "prom-client";
 import { CertificateError } from "../../lib/host/certificate.ts";
 import {
   type CertificateRotationOptions,
+  type DirectoryWatch,
   startCertificateRotation,
 } from "../../lib/host/certificate_rotation.ts";
 import { TestClock } from "../../lib/testing/test_clock.ts";
@@ -184,15 +185,32 @@ Deno.test("a certificate that is not valid yet is taken into use when it is", as
   assert.equal(await rotating.reloads("success"), 1);
 });
 
-Deno.test("a directory that cannot be watched is warned of, and the slow check goes on", async () => {
-  // Deno.watchFs refuses a directory that is not there; a permission or a limit of the system ends the same way.
-  const files = { certFile: "/nonexistent/tls.crt", keyFile: "/nonexistent/tls.key" };
-  const logger = recordingLogger();
-  await assert.rejects(rotate(files, { logger }), CertificateError);
-  assert.deepEqual(logger.lines.map((line) => line.message), [
-    "tls certificate directory cannot be watched",
-  ]);
-});
+/** A watch that breaks down as soon as it is asked for events. */
+function brokenWatch(): DirectoryWatch {
+  return {
+    close() {},
+    [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error("overflow")) }),
+  };
+}
+
+function noWatch(): DirectoryWatch {
+  throw new Error("out of watches");
+}
+
+for (const [what, watch] of [["cannot begin", noWatch], ["breaks down", brokenWatch]] as const) {
+  Deno.test(`a watch that ${what} is warned of once, and the slow check goes on`, async () => {
+    await using files = await writePair(first);
+    const clock = new TestClock(Date.now());
+    await using rotating = await rotate(files, { clock, watch });
+    await writePair(second, files.directory);
+    await advanceUntil(clock, () => rotating.rotation.current.certPem === second.certPem, "found");
+    assert.deepEqual(rotating.warnings(), [{
+      level: "warn",
+      message: "tls certificate cannot be watched, it is checked at intervals",
+      fields: { files: [files.certFile, files.keyFile] },
+    }]);
+  });
+}
 
 Deno.test("a rotation that ended sets no timer and reads no file", async () => {
   await using files = await writePair(first);
