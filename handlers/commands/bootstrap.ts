@@ -67,7 +67,8 @@ const Named = z.object({ name: z.string() });
 const Kubeconfig = z.object({
   "current-context": z.string().nullish(),
   contexts: z.array(Named.extend({ context: z.object({ user: z.string() }) })).nullish(),
-  users: z.array(Named.extend({ user: z.object({ exec: z.unknown() }).nullish() })).nullish(),
+  users: z.array(Named.extend({ user: z.object({ exec: z.unknown().optional() }).nullish() }))
+    .nullish(),
 });
 
 /**

@@ -87,7 +87,16 @@ export const systemEntropy: Entropy = {
   },
 };
 
-function textOutput(stream: typeof Deno.stdout | typeof Deno.stderr): TextOutput {
+/** The part of a platform's output stream that is needed here. */
+export interface OutputStream {
+  /** True on a terminal. */
+  isTerminal(): boolean;
+  /** Writes what it can at once, and answers with the number of bytes. */
+  writeSync(bytes: Uint8Array): number;
+}
+
+/** Writes text to a stream of the platform. */
+export function textOutput(stream: OutputStream): TextOutput {
   const encoder = new TextEncoder();
   return {
     isTerminal: stream.isTerminal(),
