@@ -18,6 +18,9 @@ import { planTests, selectTests, testFilesIn } from "./checks/test_plan.ts";
 
 const ONE_FAILED: Counts = { ...NO_TESTS, failed: 1 };
 
+const COLLECT = [`--coverage=${pathOf(COVERAGE_DATA)}`, "--coverage-raw-data-only"];
+const COLLECT_CHILDREN = { DENO_COVERAGE_DIR: pathOf(COVERAGE_DATA) };
+
 const { paths, options } = selectTests(Deno.args);
 const counts = await run();
 print(closingLine(counts));
@@ -39,10 +42,13 @@ async function run(): Promise<Counts> {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
   });
   await Deno.mkdir(COVERAGE_FOLDER, { recursive: true });
-  const first = await runGroup("side_by_side", plan.sideBySide, ["--parallel"]);
-  const second = await runGroup("alone", plan.alone, []);
+  const groups = [
+    await runGroup("side_by_side", plan.sideBySide, ["--parallel", ...COLLECT], COLLECT_CHILDREN),
+    await runGroup("alone", plan.alone, COLLECT, COLLECT_CHILDREN),
+    await runGroup("checks", plan.checks, ["--parallel"], {}),
+  ];
   await markRun({ complete: paths.length === 0 && options.length === 0 });
-  return addCounts(first, second);
+  return groups.reduce(addCounts);
 }
 
 /** Says false when the run cannot go on. Without Go the tests of the cluster skip themselves, and one line says so. */
@@ -61,6 +67,7 @@ async function runGroup(
   name: string,
   files: readonly string[],
   more: readonly string[],
+  env: Readonly<Record<string, string>>,
 ): Promise<Counts> {
   if (files.length === 0) return NO_TESTS;
   const reportUrl = new URL(`${name}.xml`, COVERAGE_FOLDER);
@@ -70,15 +77,13 @@ async function runGroup(
       "--allow-all",
       "--sanitize-ops",
       "--sanitize-resources",
-      `--coverage=${pathOf(COVERAGE_DATA)}`,
-      "--coverage-raw-data-only",
       `--junit-path=${pathOf(reportUrl)}`,
       ...more,
       ...options,
       ...files,
     ],
     cwd: ROOT,
-    env: { DENO_COVERAGE_DIR: pathOf(COVERAGE_DATA) },
+    env,
     stdin: "null",
   }).spawn().status;
   const counted = await readCounts(reportUrl, code);

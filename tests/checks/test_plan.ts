@@ -17,6 +17,8 @@ export interface TestPlan {
    * change what belongs to the whole process (environment, folder).
    */
   readonly alone: readonly string[];
+  /** Files that read the code and run none of it: nothing is covered by them, and collecting that would slow them. */
+  readonly checks: readonly string[];
   /** True when one of the files uses the real API server. */
   readonly needsCluster: boolean;
 }
@@ -29,6 +31,7 @@ export interface TestSelection {
   readonly options: readonly string[];
 }
 
+const CHECKS = /^tests\/checks\//;
 const CLUSTER = /^tests\/cluster\//;
 const TESTS = /^tests\//;
 const PROCESS_GLOBAL =
@@ -58,15 +61,17 @@ export function planTests(syntax: Syntax, files: readonly string[]): TestPlan {
   const sources = new Map(syntax.files.map((source) => [source.fileName, source]));
   const sideBySide: string[] = [];
   const alone: string[] = [];
+  const checks = files.filter((file) => CHECKS.test(file));
   let needsCluster = false;
   for (const file of files) {
+    if (checks.includes(file)) continue;
     const reached = reachedFrom(file, sources);
     const usesCluster = reached.some((source) => CLUSTER.test(source.fileName));
     needsCluster ||= usesCluster;
     const isAlone = usesCluster || reached.some((source) => usesProcess(syntax, source));
     (isAlone ? alone : sideBySide).push(file);
   }
-  return { sideBySide, alone, needsCluster };
+  return { sideBySide, alone, checks, needsCluster };
 }
 
 function reachedFrom(file: string, sources: ReadonlyMap<string, ts.SourceFile>): ts.SourceFile[] {

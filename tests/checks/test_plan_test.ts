@@ -11,6 +11,7 @@ const FILES: Readonly<Record<string, string>> = {
   "tests/env_test.ts": `Deno.env.set("A", "b");`,
   "tests/read_env_test.ts": `Deno.env.get("A");`,
   "tests/supervisor_test.ts": `import { run } from "../lib/supervisor/run.ts"; run;`,
+  "tests/checks/lint_test.ts": `new Deno.Command(Deno.execPath());`,
   "tests/helpers.ts": `export * from "./cluster/cluster.ts";`,
   "tests/cluster/cluster.ts": `export const start = () => {};`,
   "lib/lease/rules.ts": `export const decide = () => {};`,
@@ -29,13 +30,23 @@ Deno.test("a test that shares nothing runs beside others", () => {
       "tests/supervisor_test.ts",
     ]
   ) {
-    assert.deepEqual(plan(file), { sideBySide: [file], alone: [], needsCluster: false });
+    assert.deepEqual(plan(file), {
+      sideBySide: [file],
+      alone: [],
+      checks: [],
+      needsCluster: false,
+    });
   }
 });
 
 Deno.test("a test that starts a process, or changes its own, runs alone", () => {
   for (const file of ["tests/main_test.ts", "tests/node_test.ts", "tests/env_test.ts"]) {
-    assert.deepEqual(plan(file), { sideBySide: [], alone: [file], needsCluster: false });
+    assert.deepEqual(plan(file), {
+      sideBySide: [],
+      alone: [file],
+      checks: [],
+      needsCluster: false,
+    });
   }
 });
 
@@ -44,8 +55,15 @@ Deno.test("a test that reaches the real API server by way of a helper runs alone
   assert.deepEqual(plan("tests/lease/rules_test.ts", file), {
     sideBySide: ["tests/lease/rules_test.ts"],
     alone: [file],
+    checks: [],
     needsCluster: true,
   });
+});
+
+Deno.test("a check is told apart, whatever it starts", () => {
+  const file = "tests/checks/lint_test.ts";
+  const checks = [file];
+  assert.deepEqual(plan(file), { sideBySide: [], alone: [], checks, needsCluster: false });
 });
 
 Deno.test("arguments are paths up to the first option", () => {
@@ -62,6 +80,6 @@ Deno.test("paths select whole folders and single files, and nothing that only be
     "tests/lease/rules_test.ts",
     "tests/main_test.ts",
   ]);
-  assert.equal(testFilesIn(files, []).length, 9);
+  assert.equal(testFilesIn(files, []).length, 10);
   assert.deepEqual(testFilesIn(files, ["tests/nothing"]), []);
 });
