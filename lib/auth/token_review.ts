@@ -208,8 +208,8 @@ export class TokenReviewer {
     }
     this.#acceptedAtMs.delete(hash); // A map keeps the order of insertion, so that the oldest is first.
     this.#acceptedAtMs.set(hash, now);
-    for (const oldest of this.#acceptedAtMs.keys()) {
-      if (this.#isKnown(oldest) && this.#acceptedAtMs.size <= KNOWN_ENTRIES) break;
+    const [oldest] = this.#acceptedAtMs.keys();
+    if (this.#acceptedAtMs.size > KNOWN_ENTRIES && oldest !== undefined) {
       this.#acceptedAtMs.delete(oldest);
     }
   }

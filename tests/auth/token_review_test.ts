@@ -235,9 +235,11 @@ Deno.test("difference 12: the last one to leave ends the review, and the next ca
   assert.equal(open[0]?.signal.aborted, true);
   assert.equal(reviewed.length, 2);
   assert.equal(open[1]?.signal.aborted, false);
-  open[1]?.answer(yes());
-  assert.deepEqual(await next, CALLER);
   await settle(clock);
+  const joined = review("sa-token");
+  assert.equal(reviewed.length, 2, "the end of the abandoned review does not hide the new one");
+  open[1]?.answer(yes());
+  assert.deepEqual(await Promise.all([next, joined]), [CALLER, CALLER]);
 });
 
 Deno.test("a caller that is gone already causes no review", async () => {

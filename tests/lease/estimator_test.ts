@@ -95,6 +95,13 @@ Deno.test("the server's clock is always within the bounds, whatever its offset a
   );
 });
 
+Deno.test("a slow answer allows for what the server's clock gained while it was on its way", () => {
+  // The header is written at once, at the very end of its second, and the answer takes ten seconds.
+  const server = (ms: number) => EPOCH + 999.9 + ms * (1 + MAX_DRIFT);
+  const reading = estimate(learn([], answer(0, 10_000, server(0))), 10_000);
+  assert.ok(reading && reading.latestMs >= server(10_000));
+});
+
 Deno.test("more answers narrow the bounds: 0.5 s after one, 0.15 s after five, 0.05 s after twenty", () => {
   // The waits are multiples of large primes, so that the fractions of the second follow no pattern.
   const mean = (count: number) => {
