@@ -23,8 +23,13 @@ export const environmentNames: readonly EnvironmentName[] = [
   { name: "HOSTNAME", purpose: "the pod's name where `POD_NAME` is not set" },
   { name: "KUBERNETES_SERVICE_HOST", purpose: "the API server, inside a pod" },
   { name: "KUBERNETES_SERVICE_PORT", purpose: "the API server's port, inside a pod" },
+  {
+    name: "KUBERNETES_SERVICE_PORT_HTTPS",
+    purpose: "the same, where `KUBERNETES_SERVICE_PORT` is not set",
+  },
   { name: "KUBECONFIG", purpose: "the kubeconfig files, outside a pod" },
   { name: "HOME", purpose: "the place of `.kube/config` where `KUBECONFIG` is not set" },
+  { name: "USERPROFILE", purpose: "the same on Windows" },
   { name: "HTTPS_PROXY", purpose: "the proxy to an API server that a kubeconfig names" },
   { name: "https_proxy", purpose: "the same in lower case" },
   { name: "NO_PROXY", purpose: "hosts that need no proxy; the API server of the pod is added" },

@@ -137,22 +137,28 @@ export const checkDeployApi: Rule = ({ deploy_api, tls, kubernetes }) => {
   return broken;
 };
 
-/** The service keeps all its state in the cluster, so it takes no setting that would do without (design 7). */
-export const checkService: Rule = ({ kubernetes }) => {
+/** The service keeps all its state in the cluster, and only its leader grants: no setting may do without (design 7). */
+export const checkService: Rule = (config) => {
+  const { enabled, required, leader_election: election } = config.kubernetes;
   const wanted = [
-    ["kubernetes.enabled", kubernetes.enabled, true],
-    ["kubernetes.required", kubernetes.required, true],
-    [
-      "kubernetes.leader_election.lead_when_detached",
-      kubernetes.leader_election.lead_when_detached,
-      false,
-    ],
+    ["kubernetes.enabled", enabled, true],
+    ["kubernetes.required", required, true],
+    ["kubernetes.leader_election.lead_when_detached", election.lead_when_detached, false],
   ] as const;
-  return wanted.filter(([, value, right]) => value !== right).map(([key, value, right]) => ({
-    keys: [key],
-    message:
-      `Cannot serve without a cluster, where all state is kept: '${key}' must be ${right}, current value is ${value}`,
-  }));
+  const broken: BrokenRule[] = wanted.filter(([, value, right]) => value !== right)
+    .map(([key, value, right]) => ({
+      keys: [key],
+      message:
+        `Cannot serve without a cluster, where all state is kept: '${key}' must be ${right}, current value is ${value}`,
+    }));
+  if (election.enabled && !takesPart(config)) {
+    broken.push({
+      keys: ["host.role", "kubernetes.leader_election.roles"],
+      message:
+        `Cannot serve as this process could never lead: 'kubernetes.leader_election.roles' must be empty or contain its 'host.role', which is ${config.host.role}`,
+    });
+  }
+  return broken;
 };
 
 /** What every user of the configuration keeps to. */

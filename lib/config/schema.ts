@@ -142,9 +142,9 @@ export const configSchema = z.strictObject({
       "combined",
       "What this process does: everything, requests only, or background work only.",
     ),
-    live_path: text("/live", "The path of the liveness probe.", path),
-    ready_path: text("/ready", "The path of the readiness probe.", path),
-    startup_path: text("/startup", "The path of the startup probe.", path),
+    live_path: text("/live", "The path of an application's liveness probe.", path),
+    ready_path: text("/ready", "The path of an application's readiness probe.", path),
+    startup_path: text("/startup", "The path of an application's startup probe.", path),
   }).prefault({}),
   log: z.strictObject({
     level: choice(["debug", "info", "warn", "error"], "info", "The least level that is written."),

@@ -55,6 +55,33 @@ Deno.test("the permission sets of deno.json grant exactly the documented variabl
   });
 });
 
+/** The texts of all programs under a folder. */
+async function* programsOf(folder: string): AsyncIterable<string> {
+  for await (const entry of Deno.readDir(folder)) {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory) yield* programsOf(path);
+    else if (/\.tsx?$/.test(entry.name)) yield await Deno.readTextFile(path);
+  }
+}
+
+Deno.test("every variable that the program names when it reads the environment is documented", async () => {
+  const documented = (name: string) =>
+    environmentNames.some((entry) =>
+      entry.name.endsWith("*") ? name.startsWith(entry.name.slice(0, -1)) : name === entry.name
+    );
+  const found = new Set<string>();
+  for (const folder of ["lib", "handlers"]) {
+    for await (const text of programsOf(`${ROOT}/${folder}`)) {
+      const reads = text.matchAll(
+        /(?<=\w\.|[^.\w])env(?:\.get)?(?:\("|\["|\.)([A-Z][A-Z0-9_]+|[a-z]+_proxy)\b/g,
+      );
+      for (const [, name = ""] of reads) found.add(name);
+    }
+  }
+  assert(found.has("KUBERNETES_SERVICE_HOST") && found.has("no_proxy"), "The search finds nothing");
+  assert.deepEqual([...found].filter((name) => !documented(name)), []);
+});
+
 Deno.test("the tasks serve and demo start with their named set, and never ask", () => {
   assert.deepEqual(flagsOf(manifest.tasks.serve.command), ["-q", "-P=serve", "--no-prompt"]);
   assert.deepEqual(flagsOf(manifest.tasks.demo.command), ["-q", "-P=demo", "--no-prompt"]);

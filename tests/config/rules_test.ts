@@ -183,3 +183,12 @@ Deno.test("the service takes no setting that would do without a cluster", () => 
     "Cannot serve without a cluster, where all state is kept: 'kubernetes.leader_election.lead_when_detached' must be false, current value is true",
   ]);
 });
+
+Deno.test("the service is refused when its role keeps it out of the election", () => {
+  const roles = ["worker"];
+  const kubernetes = { required: true, leader_election: { enabled: true, lease_name: "x", roles } };
+  assert.deepEqual(messagesOf(checkService(read({ kubernetes }))), [
+    "Cannot serve as this process could never lead: 'kubernetes.leader_election.roles' must be empty or contain its 'host.role', which is combined",
+  ]);
+  assert.deepEqual(checkService(read({ kubernetes, host: { role: "worker" } })), []);
+});
