@@ -167,7 +167,8 @@ export class RunningWatch<T extends KubeObject> implements Watch<T> {
     const { clock } = this.#parts;
     if (!this.#listedLast && await this.#wentBack(step)) return;
     this.#listedLast = false;
-    const body = await this.#source.open(this.#known, step);
+    const end = new AbortController();
+    const body = await this.#source.open(this.#known, AbortSignal.any([step, end.signal]));
     const openedMs = clock.monotonic();
     this.#goodSince ??= openedMs;
     const reader = body.getReader();
@@ -175,7 +176,7 @@ export class RunningWatch<T extends KubeObject> implements Watch<T> {
     let served = false;
     try {
       for (;;) {
-        const chunk = await this.#nextChunk(reader, step);
+        const chunk = await this.#nextChunk(reader, step, end);
         served ||= chunk !== null || clock.monotonic() - openedMs >= SHORTEST_STREAM_MS;
         if (served) this.#goneInARow = 0;
         if (chunk === null) break;
@@ -196,7 +197,7 @@ export class RunningWatch<T extends KubeObject> implements Watch<T> {
       }
     } finally {
       abandon(reader);
-      this.#step.abort();
+      end.abort();
     }
     if (!served) throw new UnavailableError(this.#source.call);
   }
@@ -214,6 +215,7 @@ export class RunningWatch<T extends KubeObject> implements Watch<T> {
   async #nextChunk(
     reader: ReadableStreamDefaultReader<Uint8Array>,
     step: AbortSignal,
+    end: AbortController,
   ): Promise<Uint8Array | null> {
     using idle = startDeadline(this.#parts.clock, this.#parts.idleTimeoutMs, step);
     try {
@@ -222,7 +224,7 @@ export class RunningWatch<T extends KubeObject> implements Watch<T> {
     } catch (cause) {
       if (idle.expired) {
         // The reason tells the connection below that it is not to be used again.
-        this.#step.abort(new DeadlineExceededError(this.#parts.idleTimeoutMs));
+        end.abort(new DeadlineExceededError(this.#parts.idleTimeoutMs));
         return null;
       }
       step.throwIfAborted();
