@@ -8,6 +8,7 @@
  */
 
 import type { Access } from "../auth/access.ts";
+import { Adoption } from "./adoption.ts";
 import { grant, type Granted, type GrantInput } from "./grant.ts";
 import {
   type HolderInput,
@@ -17,8 +18,8 @@ import {
   type Renewed,
   type RenewInput,
 } from "./holder_requests.ts";
-import { type CoordinatorParts, inTurn, type Refused } from "./turn.ts";
-import { Adoption, view, type Viewed } from "./view.ts";
+import { type CoordinatorParts, inRequestTurn, type Refused } from "./turn.ts";
+import { view, type Viewed } from "./view.ts";
 
 /** Coordinates deployments. One per process; several processes stay safe beside each other. */
 export class LeaseCoordinator {
@@ -42,21 +43,21 @@ export class LeaseCoordinator {
 
   /** Reads a group: deploy-api 2.1. */
   view(access: Access, signal: AbortSignal): Promise<Viewed | Refused> {
-    return inTurn(this.#parts, access, signal, (turn) => view(turn, this.#adoption));
+    return inRequestTurn(this.#parts, access, signal, (turn) => view(turn, this.#adoption));
   }
 
   /** Grants a lease: deploy-api 2.2. */
   grant(access: Access, input: GrantInput, signal: AbortSignal): Promise<Granted | Refused> {
-    return inTurn(this.#parts, access, signal, (turn) => grant(turn, input));
+    return inRequestTurn(this.#parts, access, signal, (turn) => grant(turn, input));
   }
 
   /** Renews a lease: deploy-api 2.3. */
   renew(access: Access, input: RenewInput, signal: AbortSignal): Promise<Renewed | Refused> {
-    return inTurn(this.#parts, access, signal, (turn) => renew(turn, input));
+    return inRequestTurn(this.#parts, access, signal, (turn) => renew(turn, input));
   }
 
   /** Releases a lease: deploy-api 2.4. */
   release(access: Access, input: HolderInput, signal: AbortSignal): Promise<Released | Refused> {
-    return inTurn(this.#parts, access, signal, (turn) => release(turn, input));
+    return inRequestTurn(this.#parts, access, signal, (turn) => release(turn, input));
   }
 }

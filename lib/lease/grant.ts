@@ -28,7 +28,7 @@ import {
   retracted,
 } from "./rules.ts";
 import type { StoredRecord } from "./store.ts";
-import { ContendedError, mustBeSameGroup, type Refused, TRIES, type Turn } from "./turn.ts";
+import { ContendedError, mustBeSameGroup, type Refused, type RequestTurn, TRIES } from "./turn.ts";
 
 /** Milliseconds for taking a grant back, beside the request's own deadline: state protocol 2.3. */
 const RETRACTION_BUDGET_MS = 2_000;
@@ -63,13 +63,13 @@ interface Snapshot {
 type WriteDecision = Extract<GrantDecision, { readonly type: "write" }>;
 
 /** Serves one grant request. */
-export async function grant(turn: Turn, input: GrantInput): Promise<Granted | Refused> {
+export async function grant(turn: RequestTurn, input: GrantInput): Promise<Granted | Refused> {
   return await new GrantRun(turn, input).run();
 }
 
 /** The state of one grant request: what it stored, and what that replaced. */
 class GrantRun {
-  readonly #turn: Turn;
+  readonly #turn: RequestTurn;
   readonly #input: GrantInput;
   readonly #holder: Holder;
   readonly #token: string;
@@ -84,7 +84,7 @@ class GrantRun {
   /** The active record of the same holder that a re-grant replaced. */
   #replaced: LeaseRecord | null = null;
 
-  constructor(turn: Turn, input: GrantInput) {
+  constructor(turn: RequestTurn, input: GrantInput) {
     this.#turn = turn;
     this.#input = input;
     // One token per request: an answer that was lost is found again by its hash.

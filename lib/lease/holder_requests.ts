@@ -16,7 +16,7 @@ import {
   judgeLook,
 } from "./rules.ts";
 import type { StoredRecord } from "./store.ts";
-import { ContendedError, mustBeSameGroup, type Refused, TRIES, type Turn } from "./turn.ts";
+import { ContendedError, mustBeSameGroup, type Refused, type RequestTurn, TRIES } from "./turn.ts";
 
 /** Which lease a holder means, and its proof. */
 export interface HolderInput {
@@ -53,7 +53,7 @@ interface Found {
 }
 
 /** Serves one renewal. */
-export async function renew(turn: Turn, input: RenewInput): Promise<Renewed | Refused> {
+export async function renew(turn: RequestTurn, input: RenewInput): Promise<Renewed | Refused> {
   for (let tries = 0; tries < TRIES; tries++) {
     const { reads, lease, authorized } = await read(turn, input);
     const topology = await turn.confirm(reads);
@@ -88,7 +88,7 @@ export async function renew(turn: Turn, input: RenewInput): Promise<Renewed | Re
  * is 423 or 503 and the client keeps its older deadline: the stored one is later, so nobody takes the lease early.
  */
 async function lookAfterRenewal(
-  turn: Turn,
+  turn: RequestTurn,
   before: ConfirmedTopology,
   name: string,
   stored: StoredRecord,
@@ -121,7 +121,7 @@ async function lookAfterRenewal(
 }
 
 /** Serves one release. It needs no confirmed topology, so that it works while topology is pending. */
-export async function release(turn: Turn, input: HolderInput): Promise<Released | Refused> {
+export async function release(turn: RequestTurn, input: HolderInput): Promise<Released | Refused> {
   for (let tries = 0; tries < TRIES; tries++) {
     const { reads, lease, authorized } = await read(turn, input);
     const topology = turn.parts.topology.peek(reads);
@@ -142,7 +142,7 @@ export async function release(turn: Turn, input: HolderInput): Promise<Released 
   throw new ContendedError("release the lease");
 }
 
-async function read(turn: Turn, input: HolderInput) {
+async function read(turn: RequestTurn, input: HolderInput) {
   const { read: [reads, lease], authorized } = await turn.round(Promise.all([
     turn.readTopology(),
     turn.get(firstName(turn, input)),
@@ -150,16 +150,16 @@ async function read(turn: Turn, input: HolderInput) {
   return { reads: reads satisfies TopologyReads, lease, authorized };
 }
 
-function firstName(turn: Turn, { kind, operationId }: HolderInput): string {
+function firstName(turn: RequestTurn, { kind, operationId }: HolderInput): string {
   return kind === "migration" ? slotName(turn.group) : holdName(turn.group, operationId);
 }
 
 /** The operation's record: in the slot, or under its own name when the slot is empty or another's. */
 async function find(
-  turn: Turn,
+  turn: RequestTurn,
   input: HolderInput,
   topology: Topology,
-  lease: Parameters<Turn["parse"]>[0],
+  lease: Parameters<RequestTurn["parse"]>[0],
 ): Promise<Found> {
   const stored = turn.parse(lease, topology);
   const isOurs = stored?.record.operationId === input.operationId;
@@ -172,7 +172,7 @@ async function find(
 
 /** Stores what a look found; false when somebody else wrote in between and all must be read again. */
 async function settle(
-  turn: Turn,
+  turn: RequestTurn,
   topology: Topology,
   name: string,
   record: LeaseRecord | null,
@@ -183,7 +183,7 @@ async function settle(
   return (await turn.write(topology, name, record, previous)).type === "stored";
 }
 
-function claimOf(turn: Turn, input: HolderInput, authorized: Authorized): HolderClaim {
+function claimOf(turn: RequestTurn, input: HolderInput, authorized: Authorized): HolderClaim {
   const { namespace, serviceAccount } = turn.access.caller;
   const { operationId, token } = input;
   return { operationId, token, namespace, serviceAccount, instances: authorized.instances };

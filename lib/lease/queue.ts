@@ -8,13 +8,13 @@
  */
 
 /** A place in a queue; give it back when the work is done. */
-export interface Turn extends Disposable {
+export interface Place extends Disposable {
   /** True when other work of the group was under way, so that the turn had to be waited for. */
   readonly waited: boolean;
 }
 
 interface Waiting {
-  readonly start: (turn: Turn) => void;
+  readonly start: (place: Place) => void;
 }
 
 /** First come, first served, per key. A waiter that gives up leaves the line. */
@@ -25,24 +25,24 @@ export class KeyedQueue {
    * Waits for a turn.
    *
    * ```ts
-   * using turn = await queue.enter("database/orders", request.signal);
+   * using place = await queue.enter("database/orders", request.signal);
    * ```
    *
    * @param key What is taken in turn.
    * @param signal Leaves the line: the promise then rejects with the signal's reason.
    */
-  enter(key: string, signal: AbortSignal): Promise<Turn> {
+  enter(key: string, signal: AbortSignal): Promise<Place> {
     if (signal.aborted) return Promise.reject(signal.reason);
     const line = this.#lines.get(key);
     if (line === undefined) {
       this.#lines.set(key, []);
-      return Promise.resolve(this.#turn(key, false));
+      return Promise.resolve(this.#place(key, false));
     }
     return new Promise((resolve, reject) => {
       const waiting: Waiting = {
-        start: (turn) => {
+        start: (place) => {
           signal.removeEventListener("abort", giveUp);
-          resolve(turn);
+          resolve(place);
         },
       };
       const giveUp = () => {
@@ -60,7 +60,7 @@ export class KeyedQueue {
     return this.#lines.size;
   }
 
-  #turn(key: string, waited: boolean): Turn {
+  #place(key: string, waited: boolean): Place {
     let over = false;
     return {
       waited,
@@ -69,7 +69,7 @@ export class KeyedQueue {
         over = true;
         const next = this.#lines.get(key)?.shift();
         if (next === undefined) this.#lines.delete(key);
-        else next.start(this.#turn(key, true));
+        else next.start(this.#place(key, true));
       },
     };
   }

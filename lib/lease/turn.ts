@@ -1,8 +1,8 @@
 /**
- * One request in its turn: what all kinds of requests share.
+ * Work on one group in its turn: what requests and controllers share.
  *
- * A turn reads with the caller's fresh permission beside it, knows the lease time, and refuses to go on once this process
- * does not lead any more.
+ * A turn reads and writes the group's objects, knows the lease time, and refuses to go on once this process does not lead
+ * any more. A request's turn reads with the caller's fresh permission beside it.
  *
  * @module
  */
@@ -14,13 +14,13 @@ import {
   type TopologyReader,
   type TopologyReads,
 } from "../group/topology.ts";
-import type { CallOptions, Stored } from "../kube/api.ts";
+import type { CallOptions, ObjectList, Stored } from "../kube/api.ts";
 import type { Lease } from "../kube/resources.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Entropy } from "../runtime/entropy.ts";
 import type { LeaseClock } from "./lease_time.ts";
 import type { LeaseMetrics } from "./metrics.ts";
-import type { KeyedQueue } from "./queue.ts";
+import type { KeyedQueue, Place } from "./queue.ts";
 import type { LeaseRecord } from "./record.ts";
 import type { LeaseInstant, Refusal } from "./rules.ts";
 import type { GroupIdentity, LeaseStore, StoredRecord, WriteResult } from "./store.ts";
@@ -97,37 +97,23 @@ export interface Refused {
   readonly nowMs: number;
 }
 
-/** One request while it is its turn in its group. */
+/** Work on one group while it is its turn. */
 export class Turn {
   readonly options: CallOptions;
 
+  /**
+   * @param parts What the work uses.
+   * @param namespace The namespace of the group.
+   * @param group The name of the group.
+   * @param signal Ends the work.
+   */
   constructor(
     readonly parts: CoordinatorParts,
-    readonly access: Access,
     readonly namespace: string,
+    readonly group: string,
     signal: AbortSignal,
   ) {
     this.options = { signal };
-  }
-
-  /** The name of the group. */
-  get group(): string {
-    return this.access.group;
-  }
-
-  /**
-   * Reads one snapshot, the fresh permission beside it. The permission is judged first: without it, nothing of what was
-   * read can show, not even that it failed.
-   */
-  async round<T>(
-    reads: Promise<T>,
-  ): Promise<{ readonly read: T; readonly authorized: Authorized }> {
-    const [authorized, read] = await Promise.allSettled([this.access.confirm(), reads]);
-    if (authorized.status === "rejected") throw authorized.reason;
-    if (authorized.value.namespace !== this.namespace) throw new NamespaceMovedError();
-    if (read.status === "rejected") throw read.reason;
-    this.mustLead();
-    return { read: read.value, authorized: authorized.value };
   }
 
   /** @throws {NotLeaderError} */
@@ -135,18 +121,27 @@ export class Turn {
     if (!this.parts.leads()) throw new NotLeaderError();
   }
 
+  /** Reads the group and its gate, in parallel. @throws {GroupNotFoundError} */
   readTopology(): Promise<TopologyReads> {
     return this.parts.topology.read(this.namespace, this.group, this.options);
   }
 
+  /** Applies the generation table to what was read, and stores what it says. */
   confirm(reads: TopologyReads): Promise<ConfirmedTopology> {
     return this.parts.topology.confirm(reads, this.options);
   }
 
+  /** Reads the object of a name; `null` when there is none. */
   get(name: string): Promise<Stored<Lease> | null> {
     return this.parts.store.get(this.namespace, name, this.options);
   }
 
+  /** Lists the objects of the group that are stored as `active`. */
+  listActive(): Promise<ObjectList<Lease>> {
+    return this.parts.store.listActive(this.namespace, this.group, this.options);
+  }
+
+  /** Reads what an object says. @throws {ForeignOwnerError} @throws {RecordError} */
   parse(lease: Stored<Lease> | null, topology: Topology): StoredRecord | null {
     return this.parts.store.parse(lease, topology.group.metadata.uid);
   }
@@ -157,10 +152,6 @@ export class Turn {
     if (reading === null) throw new LeaseTimeUnknownError();
     const certain = reading.uncertaintyMs <= this.parts.limits.maxClockOffsetMs;
     return { earliestMs: reading.earliestMs, latestMs: reading.latestMs, certain };
-  }
-
-  refused(refusal: Refusal): Refused {
-    return { type: "refused", refusal, nowMs: this.now().latestMs };
   }
 
   /** Writes a record, and counts the end of a lease once it is stored. */
@@ -186,6 +177,38 @@ export class Turn {
   }
 }
 
+/** One request while it is its turn in its group. */
+export class RequestTurn extends Turn {
+  constructor(
+    parts: CoordinatorParts,
+    readonly access: Access,
+    namespace: string,
+    signal: AbortSignal,
+  ) {
+    super(parts, namespace, access.group, signal);
+  }
+
+  /**
+   * Reads one snapshot, the fresh permission beside it. The permission is judged first: without it, nothing of what was
+   * read can show, not even that it failed.
+   */
+  async round<T>(
+    reads: Promise<T>,
+  ): Promise<{ readonly read: T; readonly authorized: Authorized }> {
+    const [authorized, read] = await Promise.allSettled([this.access.confirm(), reads]);
+    if (authorized.status === "rejected") throw authorized.reason;
+    if (authorized.value.namespace !== this.namespace) throw new NamespaceMovedError();
+    if (read.status === "rejected") throw read.reason;
+    this.mustLead();
+    return { read: read.value, authorized: authorized.value };
+  }
+
+  /** The answer to a request that is refused. */
+  refused(refusal: Refusal): Refused {
+    return { type: "refused", refusal, nowMs: this.now().latestMs };
+  }
+}
+
 /** The group that a topology is of. */
 export function identity({ group }: Topology): GroupIdentity {
   const { namespace = "", name, uid } = group.metadata;
@@ -199,23 +222,44 @@ export function mustBeSameGroup(first: Topology, second: TopologyReads): void {
   }
 }
 
-/** Waits for the request's turn in its group and does the work then. */
-export async function inTurn<T>(
+/** Waits for a turn in a group and does the work then: for a controller, which takes its turn like a request. */
+export async function inGroupTurn<T>(
   parts: CoordinatorParts,
-  access: Access,
+  { namespace, name }: Pick<GroupIdentity, "namespace" | "name">,
   signal: AbortSignal,
   work: (turn: Turn) => Promise<T>,
 ): Promise<T> {
+  using _place = await enter(parts, namespace, name, signal);
+  return await work(new Turn(parts, namespace, name, signal));
+}
+
+/** Waits for a request's turn in its group and does the work then. */
+export async function inRequestTurn<T>(
+  parts: CoordinatorParts,
+  access: Access,
+  signal: AbortSignal,
+  work: (turn: RequestTurn) => Promise<T>,
+): Promise<T> {
   for (let moved = false;; moved = true) {
     const namespace = await access.namespace();
-    const since = parts.clock.monotonic();
-    using _place = await parts.queue.enter(`${namespace}/${access.group}`, signal);
-    parts.metrics.waited((parts.clock.monotonic() - since) / 1000);
+    using _place = await enter(parts, namespace, access.group, signal);
     try {
-      return await work(new Turn(parts, access, namespace, signal));
+      return await work(new RequestTurn(parts, access, namespace, signal));
     } catch (error) {
       // The group's databases moved to another namespace since the last minute: once more, there.
       if (!(error instanceof NamespaceMovedError) || moved) throw error;
     }
   }
+}
+
+async function enter(
+  { clock, metrics, queue }: CoordinatorParts,
+  namespace: string,
+  group: string,
+  signal: AbortSignal,
+): Promise<Place> {
+  const since = clock.monotonic();
+  const place = await queue.enter(`${namespace}/${group}`, signal);
+  metrics.waited((clock.monotonic() - since) / 1000);
+  return place;
 }
