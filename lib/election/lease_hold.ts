@@ -167,7 +167,7 @@ export class LeaseHold {
     } catch (error) {
       const { type, mayHaveLanded } = judgeFailure(error);
       // Who won a race only a look tells: it may have been an earlier try of our own.
-      if (type === "conflict" || mayHaveLanded) this.#sure = false;
+      if (type !== "other" || mayHaveLanded) this.#sure = false;
       throw error;
     }
   }

@@ -132,7 +132,7 @@ export class MemoryLeases {
   }
 
   #tell(event: WatchEvent<Lease>): void {
-    for (const listener of this.#listeners) listener(event);
+    for (const listener of [...this.#listeners]) listener(event);
   }
 }
 
@@ -218,12 +218,14 @@ export class LeaseClient implements KubeApi {
       yield { type: "failed", error: new ForbiddenError(identity("watch", name)) };
       if (!await pause(this.clock, 1_000, signal)) return;
     }
-    const queue: { event: WatchEvent<Lease>; atMs: number }[] = [];
+    const queue: WatchEvent<Lease>[] = [];
     let wake = () => {};
     const stop = this.leases.listen((event) => {
       if (this.watchMode === "silent") return;
-      queue.push({ event, atMs: this.clock.monotonic() + this.watchDelayMs });
-      wake();
+      after(this.clock, this.watchDelayMs, () => {
+        queue.push(event);
+        wake();
+      });
     });
     signal.addEventListener("abort", () => wake());
     try {
@@ -235,9 +237,7 @@ export class LeaseClient implements KubeApi {
           wake = woken.resolve;
           await woken.promise;
         } else {
-          const waitMs = next.atMs - this.clock.monotonic();
-          if (waitMs > 0 && !await pause(this.clock, waitMs, signal)) return;
-          yield next.event;
+          yield next;
         }
       }
     } finally {
@@ -272,7 +272,7 @@ export class LeaseClient implements KubeApi {
   #serve<R>(call: CallIdentity, fault: Fault | null, work: () => R): Promise<R> {
     const { promise, resolve, reject } = Promise.withResolvers<R>();
     const answer = (thereMs: number, backMs: number) =>
-      after(this.clock, thereMs, () => {
+      after(this.leases.clock, thereMs, () => {
         try {
           const result = work();
           after(this.clock, backMs, () => resolve(result));
@@ -291,7 +291,7 @@ export class LeaseClient implements KubeApi {
       case "hang":
         break;
       case "lost_answer":
-        after(this.clock, this.latencyMs, () => {
+        after(this.leases.clock, this.latencyMs, () => {
           try {
             work();
           } catch {
