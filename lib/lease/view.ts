@@ -8,7 +8,11 @@
  */
 
 import { type GroupView, groupView } from "../group/health.ts";
-XX;
+import type { Adoption } from "./adoption.ts";
+import { blockedReason } from "./rules.ts";
+import { settleAll } from "./settle.ts";
+import { mustBeSameGroup, type Refused, type RequestTurn, TRIES } from "./turn.ts";
+
 /** A group as it was at one moment. */
 export interface Viewed {
   readonly type: "viewed";
@@ -26,7 +30,7 @@ export async function view(turn: RequestTurn, adoption: Adoption): Promise<Viewe
     // A list by our label shows a lease of the reference only once it is adopted.
     const list = await adoption.ensure(turn, topology) ? first : await turn.listActive();
     const admission = topology.admission(turn.now());
-    if (admission.topologyBlocked !== "" && !admission.revocationRequested) {
+    if (admission.topologyBlocked !== "") {
       return turn.refused({ type: "unstable", reason: admission.topologyBlocked });
     }
     const blocked = blockedReason(admission);
