@@ -73,7 +73,7 @@ export interface ConfigReading {
   readonly config: Config;
   /** Every key, in the order of the schema. */
   readonly entries: readonly ConfigEntry[];
-  /** What is wrong, in the order of the layers. */
+  /** What is wrong, in an order that is always the same. */
   readonly problems: readonly ConfigProblem[];
 }
 
