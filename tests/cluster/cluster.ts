@@ -140,7 +140,8 @@ export class Cluster implements AsyncDisposable {
   /** Calls the cluster as that administrator. */
   readonly adminApi: KubeApi;
   readonly #parts: ClusterParts;
-  readonly #adminCaller: Caller;
+  /** That administrator. */
+  readonly adminCaller: Caller;
   /** Carries every token: a caller that has one opens nothing of its own. */
   readonly #tokenClient: Deno.HttpClient;
 
@@ -152,9 +153,9 @@ export class Cluster implements AsyncDisposable {
     this.caPem = parts.authority.caPem;
     this.adminCredentials = parts.admin;
     this.#tokenClient = Deno.createHttpClient({ caCerts: [this.caPem] });
-    this.#adminCaller = this.caller(parts.admin);
-    this.admin = this.#adminCaller.raw;
-    this.adminApi = this.#adminCaller.api();
+    this.adminCaller = this.caller(parts.admin);
+    this.admin = this.adminCaller.raw;
+    this.adminApi = this.adminCaller.api();
   }
 
   /**
@@ -164,10 +165,17 @@ export class Cluster implements AsyncDisposable {
    */
   caller(credentials: Credentials): Caller {
     if ("token" in credentials) {
-      return new Caller(this.url, this.#tokenClient, credentials.token);
+      const client = this.#tokenClient;
+      return new Caller(this.url, (request) => fetch(request, { client }), credentials.token);
     }
     const { certPem: cert, keyPem: key } = credentials;
-    return new Caller(this.url, Deno.createHttpClient({ caCerts: [this.caPem], cert, key }));
+    const client = Deno.createHttpClient({ caCerts: [this.caPem], cert, key });
+    return new Caller(
+      this.url,
+      (request) => fetch(request, { client }),
+      undefined,
+      () => client.close(),
+    );
   }
 
   /** A certificate of a user: `system:masters` in `groups` is allowed everything. */
@@ -265,7 +273,7 @@ export class Cluster implements AsyncDisposable {
 
   /** Ends both processes and removes their files. */
   async stop(): Promise<void> {
-    this.#adminCaller[Symbol.dispose]();
+    this.adminCaller[Symbol.dispose]();
     this.#tokenClient.close();
     await this.#parts.keeper.close();
   }
