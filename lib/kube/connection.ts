@@ -40,7 +40,7 @@ export interface ConnectionOptions {
   readonly proxyUrl?: string;
   /**
    * Where to connect to, when that is not where the URL says: the name in the URL is then only the one that the server's
-   * certificate must have. It does not go together with `proxyUrl`.
+   * certificate must have. It does not go together with `proxyUrl`, and it takes a server that speaks HTTP/2.
    */
   readonly connectTo?: { readonly hostname: string; readonly port: number };
   /**
@@ -172,7 +172,11 @@ function tryCreate(
 
 function route({ proxyUrl, connectTo }: ConnectionOptions): Deno.CreateHttpClientOptions {
   if (proxyUrl !== undefined) return { proxy: readProxy(proxyUrl) };
-  if (connectTo !== undefined) return { proxy: { transport: "tcp", ...connectTo } };
+  if (connectTo !== undefined) {
+    // On this transport the platform agrees on HTTP/2 with a server that has it, and speaks it only when nothing else is
+    // allowed. API servers have it.
+    return { proxy: { transport: "tcp", ...connectTo }, http1: false, http2: true };
+  }
   return {};
 }
 
