@@ -46,13 +46,16 @@ export function remainder(dividend: number, divisor: number): number {
 }
 
 /**
- * Division by a positive divisor, rounded down. Exact for all safe integers, since the remainder goes first.
+ * Division by a positive divisor, rounded down. Exact for all safe integers: what is divided is a multiple of the divisor
+ * that lies nearer to 0 than the dividend.
  *
  * @param dividend Any integer.
  * @param divisor 1 or more.
  */
 export function quotient(dividend: number, divisor: number): number {
-  return (dividend - remainder(dividend, divisor)) / divisor;
+  const rest = dividend % divisor;
+  const towardsZero = (dividend - rest) / divisor;
+  return rest < 0 ? towardsZero - 1 : towardsZero;
 }
 
 /** The three times of an election, in milliseconds. */

@@ -5,24 +5,31 @@
  */
 
 import assert from "node:assert/strict";
-import type { Fault } from "./memory_leases.ts";
+import type { Fault } from "./network.ts";
 import { inWorld, LEASE, type World } from "./world.ts";
 
 const faults: Readonly<Record<string, Fault>> = {
   "latency": { type: "slow", thereMs: 700, backMs: 700 },
-  "a 409": { type: "conflict" },
-  "a 403": { type: "forbidden" },
-  "a 404": { type: "not_found" },
-  "a 429 with Retry-After": { type: "unavailable", mayHaveLanded: false, retryAfterMs: 4_000 },
-  "a 500": { type: "unavailable", mayHaveLanded: true },
-  "a 503": { type: "unavailable", mayHaveLanded: false },
+  "a 409": { type: "status", code: 409 },
+  "a 403": { type: "status", code: 403 },
+  "a 404": { type: "status", code: 404 },
+  "a 429 with Retry-After": { type: "status", code: 429, retryAfterSeconds: 4 },
+  "a 500": { type: "status", code: 500 },
+  "a 503": { type: "status", code: 503 },
   "a hang": { type: "hang" },
-  "a stored write without an answer": { type: "lost_answer" },
+  "a stored write without an answer": { type: "lost-answer", as: "hang" },
+  "a stored write and a connection that breaks": { type: "lost-answer", as: "reset" },
+  "an answer that stops in its body": { type: "hang-body" },
+  "an answer that comes late": { type: "delayed-answer", ms: 2_500 },
+  "a connection that breaks": { type: "reset" },
   "a write that is stored long after": { type: "slow", thereMs: 4_000, backMs: 0 },
 };
 
 /** The losses of a leader, when the fault strikes one renewal. The rest keep the term. */
 const lossOf: Readonly<Record<string, string>> = { "a 409": "conflict", "a 404": "deleted" };
+
+/** The faults that a call survives. */
+const slow: ReadonlySet<string> = new Set(["latency", "an answer that comes late"]);
 
 async function neverTwo(world: World, durationMs: number): Promise<void> {
   for (let passed = 0; passed < durationMs; passed += 100) {
@@ -83,7 +90,7 @@ for (const [name, fault] of Object.entries(faults)) {
       await world.clock.advance(1_000);
       a.client.fault = () => fault;
       await neverTwo(world, 60_000);
-      if (name === "latency") assert.equal(a.terms.length, 1, "a slow server costs nothing");
+      if (slow.has(name)) assert.equal(a.terms.length, 1, "a slow server costs nothing");
       else assert.ok(a.losses.length >= 1);
       assert.equal(a.leads || b.leads, true);
     }));
@@ -114,7 +121,7 @@ for (const [name, fault] of Object.entries(faults)) {
       await world.clock.advance(20_000);
       assert.equal(ended, true);
       await stopped;
-      if (name === "latency") return;
+      if (slow.has(name)) return;
       const failures = await a.figure("kubernetes_lease_errors_total") +
         await a.figure("kubernetes_lease_conflicts_total");
       assert.ok(failures >= 1, `${failures} failures`);

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { seededEntropy } from "../../lib/testing/entropy.ts";
 import { HostClock } from "./host_clock.ts";
-import type { Fault, LeaseVerb } from "./memory_leases.ts";
+import type { Fault, LeaseVerb } from "./network.ts";
 import { type Candidate, LEASE, World } from "./world.ts";
 
 const SAMPLES = 1_500;
@@ -101,10 +101,10 @@ class Simulation {
     if (this.world.clock.monotonic() < host.cutOffUntilMs) return { type: "hang" };
     const dice = this.#below(100);
     if (dice < 2) return { type: "hang" };
-    if (dice < 4 && write) return { type: "lost_answer" };
+    if (dice < 4 && write) return { type: "lost-answer", as: "hang" };
     if (dice < 6) return { type: "slow", thereMs: this.#below(9_000), backMs: this.#below(4_000) };
-    if (dice < 8) return { type: "unavailable", mayHaveLanded: write, retryAfterMs: 1_000 };
-    if (dice < 9) return { type: "conflict" };
+    if (dice < 8) return { type: "status", code: 503, retryAfterSeconds: 1 };
+    if (dice < 9) return { type: "status", code: 409 };
     return { type: "slow", thereMs: 1 + this.#below(30), backMs: 1 + this.#below(30) };
   }
 

@@ -185,7 +185,7 @@ Deno.test("a stop while the write that takes the Lease is under way frees it aga
 Deno.test("a stop frees a Lease whose take-over was stored and never answered", () =>
   inWorld(async (world) => {
     const a = world.candidate("a");
-    a.client.fault = (verb) => verb === "create" ? { type: "lost_answer" } : null;
+    a.client.fault = (verb) => verb === "create" ? { type: "lost-answer", as: "hang" } : null;
     a.elector.start();
     await world.clock.advance(1_000);
     const stopped = a.stop();

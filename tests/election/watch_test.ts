@@ -53,7 +53,8 @@ Deno.test("a watch that works again after a failure is relied on again", () =>
     b.elector.start();
     await world.clock.advance(30_000);
     b.client.watchMode = "works";
-    await world.clock.advance(10_000);
+    // The client tries again 30 s and a fifth after its last failure at the latest.
+    await world.clock.advance(40_000);
     const reads = b.client.count("get");
     await world.clock.advance(60_000);
     assert.ok(b.client.count("get") - reads <= 4);
@@ -157,7 +158,7 @@ Deno.test("an event that is older than the own write says nothing about the hold
 Deno.test("a watch that breaks its promise and throws costs speed only", () =>
   inWorld(async (world) => {
     const a = world.candidate("a");
-    a.client.watch = () => {
+    a.client.api.watch = () => {
       throw new TypeError("Cannot watch");
     };
     a.elector.start();

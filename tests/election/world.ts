@@ -13,9 +13,10 @@ import {
 } from "../../lib/election/mod.ts";
 import type { Clock } from "../../lib/runtime/clock.ts";
 import type { LogFields, Logger } from "../../lib/runtime/log.ts";
-import { seededEntropy } from "../../lib/testing/entropy.ts";
-import { TestClock } from "../../lib/testing/test_clock.ts";
-import { LeaseClient, MemoryLeases } from "./memory_leases.ts";
+import type { Stored } from "../../lib/kube/api.ts";
+import { type Lease, LEASES } from "../../lib/kube/resources.ts";
+import { FakeCluster, seededEntropy, TestClock } from "../../lib/testing/mod.ts";
+import { Network } from "./network.ts";
 
 /** The Lease of these tests. */
 export const LEASE = "app.example.com";
@@ -52,7 +53,7 @@ export class MemoryLog implements Logger {
 
 /** One candidate, with its own client, log and figures. */
 export class Candidate {
-  readonly client: LeaseClient;
+  readonly client: Network;
   readonly log = new MemoryLog();
   readonly registry = new Registry();
   readonly elector: Elector;
@@ -62,9 +63,10 @@ export class Candidate {
   readonly #collected: Promise<void>;
 
   constructor(world: World, identity: string, seed: number, more: Partial<ElectorOptions>) {
-    this.client = new LeaseClient(world.leases, more.clock ?? world.clock);
+    const { fake, clock } = world;
+    this.client = new Network(fake, clock, more.clock ?? clock, `candidate-${seed}`);
     this.elector = new Elector({
-      api: this.client,
+      api: this.client.api,
       clock: world.clock,
       entropy: seededEntropy(seed),
       logger: this.log,
@@ -124,10 +126,52 @@ export class Candidate {
   }
 }
 
-/** The clock, the store, and the candidates. */
+/** Looks at the Lease and writes it as a person with kubectl would: under no version. */
+class Kubectl {
+  readonly #fake: FakeCluster;
+
+  constructor(fake: FakeCluster) {
+    this.#fake = fake;
+  }
+
+  /** The Lease as it is; throws when it is missing. */
+  read(name: string): Stored<Lease> {
+    const lease = this.#fake.read(LEASES, { namespace: "default", name });
+    const { uid, resourceVersion } = lease?.metadata ?? {};
+    if (lease === null || uid === undefined || resourceVersion === undefined) {
+      throw new Error(`Cannot read the Lease ${name}: it is missing`);
+    }
+    return { ...lease, metadata: { ...lease.metadata, name, uid, resourceVersion } };
+  }
+
+  has(name: string): boolean {
+    return this.#fake.read(LEASES, { namespace: "default", name }) !== null;
+  }
+
+  /** Sets members of `metadata` and `spec`. */
+  edit(name: string, change: { metadata?: Lease["metadata"]; spec?: Lease["spec"] }): void {
+    const lease = this.read(name);
+    this.#fake.seed(LEASES, {
+      ...lease,
+      metadata: { ...lease.metadata, ...change.metadata },
+      spec: { ...lease.spec, ...change.spec },
+    });
+  }
+
+  create(name: string, spec: Lease["spec"]): void {
+    this.#fake.seed(LEASES, { metadata: { name, namespace: "default" }, spec });
+  }
+
+  delete(name: string): void {
+    this.#fake.remove(LEASES, { namespace: "default", name });
+  }
+}
+
+/** The clock, the cluster, and the candidates. */
 export class World {
   readonly clock = new TestClock();
-  readonly leases = new MemoryLeases(this.clock);
+  readonly fake = new FakeCluster({ clock: this.clock, entropy: seededEntropy(99) });
+  readonly leases = new Kubectl(this.fake);
   readonly candidates: Candidate[] = [];
 
   /** Makes a candidate; it has not started. */
@@ -162,15 +206,12 @@ export class World {
     more: Record<string, unknown> = {},
   ): void {
     this.leases.create(LEASE, {
-      metadata: { name: LEASE },
-      spec: {
-        holderIdentity: holder,
-        leaseDurationSeconds: seconds,
-        acquireTime: "2025-12-31T23:59:00.000001Z",
-        renewTime: "2025-12-31T23:59:00.000001Z",
-        leaseTransitions: 3,
-        ...more,
-      },
+      holderIdentity: holder,
+      leaseDurationSeconds: seconds,
+      acquireTime: "2025-12-31T23:59:00.000001Z",
+      renewTime: "2025-12-31T23:59:00.000001Z",
+      leaseTransitions: 3,
+      ...more,
     });
   }
 }
@@ -182,5 +223,6 @@ export async function inWorld(body: (world: World) => Promise<void>): Promise<vo
     await body(world);
   } finally {
     for (const candidate of world.candidates) await candidate.crash();
+    await world.fake.close();
   }
 }
