@@ -88,10 +88,16 @@ export async function requestToken(admin: RawClient, wish: TokenWish): Promise<s
 }
 
 /**
- * Makes a role with the rules and binds it to the subject. It returns when the API server acts on it, since an RBAC
- * object takes a moment from the store to the authorizer.
+ * Makes a role with the rules and binds it to the subject, and returns when the API server acts on it: an RBAC object
+ * takes a moment from the store to the authorizer.
  */
 export async function grant(admin: RawClient, wish: Grant): Promise<void> {
+  await bindRole(admin, wish);
+  for (const rule of wish.rules) await waitUntilAllowed(admin, wish, rule);
+}
+
+/** Makes a role with the rules and binds it to the subject. */
+export async function bindRole(admin: RawClient, wish: Grant): Promise<void> {
   const name = `test-${crypto.randomUUID()}`;
   const kind = wish.namespace === undefined ? "ClusterRole" : "Role";
   const base = wish.namespace === undefined
@@ -112,7 +118,6 @@ export async function grant(admin: RawClient, wish: Grant): Promise<void> {
     }),
     `create the ${kind}Binding`,
   );
-  for (const rule of wish.rules) await waitUntilAllowed(admin, wish, rule);
 }
 
 /** The text of a kubeconfig file with one cluster, one user and one context. */

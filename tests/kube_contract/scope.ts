@@ -17,6 +17,8 @@ export interface ContractTarget {
   caller(token: string): Caller;
   /** Grants rules; returns when the server acts on it. */
   grant(wish: Grant): Promise<void>;
+  /** Makes sure that a watch of a custom kind from version 1 comes too late. */
+  forgetFirstVersions(): void;
 }
 
 /** A target with a namespace that no other assertion uses. */
@@ -53,6 +55,7 @@ export async function openScope(target: ContractTarget, namespace: string): Prom
     admin: target.admin,
     caller: (token) => target.caller(token),
     grant: (wish) => target.grant(wish),
+    forgetFirstVersions: () => target.forgetFirstVersions(),
     namespace,
     raw,
     api: target.admin.api(),
