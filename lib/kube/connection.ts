@@ -39,11 +39,6 @@ export interface ConnectionOptions {
   /** An HTTP proxy, `http:` or `https:`, with or without user and password. It wins over `HTTPS_PROXY`. */
   readonly proxyUrl?: string;
   /**
-   * Where to connect to, when that is not where the URL says: the name in the URL is then only the one that the server's
-   * certificate must have. It does not go together with `proxyUrl`, and it takes a server that speaks HTTP/2.
-   */
-  readonly connectTo?: { readonly hostname: string; readonly port: number };
-  /**
    * Allows HTTP/2. With HTTP/1.1 a dead socket takes only its own call with it.
    *
    * @default {false}
@@ -140,12 +135,12 @@ export function noProxyWith(host: string, current: string | undefined): string {
 }
 
 function createClient(options: ConnectionOptions): Deno.HttpClient {
-  const { authority, clientCertificate, http2 = false, maxIdleSockets = 32 } = options;
+  const { authority, clientCertificate, proxyUrl, http2 = false, maxIdleSockets = 32 } = options;
   const pool: Deno.CreateHttpClientOptions = {
     http2,
     poolMaxIdlePerHost: maxIdleSockets,
     caCerts: authority === undefined ? [] : [requireCertificate(authority)],
-    ...route(options),
+    proxy: proxyUrl === undefined ? undefined : readProxy(proxyUrl),
   };
   const trusting = tryCreate(pool, () => unusable("trust", authority));
   if (clientCertificate === undefined) return trusting;
@@ -170,24 +165,19 @@ function tryCreate(
   }
 }
 
-function route({ proxyUrl, connectTo }: ConnectionOptions): Deno.CreateHttpClientOptions {
-  if (proxyUrl !== undefined) return { proxy: readProxy(proxyUrl) };
-  if (connectTo !== undefined) {
-    // On this transport the platform agrees on HTTP/2 with a server that has it, and speaks it only when nothing else is
-    // allowed. API servers have it.
-    return { proxy: { transport: "tcp", ...connectTo }, http1: false, http2: true };
-  }
-  return {};
-}
-
 function readProxy(proxyUrl: string): Deno.Proxy {
-  const url = new URL(proxyUrl);
-  const [username, password] = [url.username, url.password].map(decodeURIComponent);
-  url.username = "";
-  url.password = "";
-  return username
-    ? { url: url.href, basicAuth: { username, password: password ?? "" } }
-    : { url: url.href };
+  try {
+    const url = new URL(proxyUrl);
+    if (url.protocol !== "http:" && url.protocol !== "https:") throw new TypeError("not HTTP");
+    const username = decodeURIComponent(url.username);
+    const password = decodeURIComponent(url.password);
+    url.username = "";
+    url.password = "";
+    return username ? { url: url.href, basicAuth: { username, password } } : { url: url.href };
+  } catch {
+    // The URL may hold a password.
+    throw new ClusterConfigError("Cannot use the proxy: it must be an http or https URL");
+  }
 }
 
 /** The platform ignores anything that is not PEM, and would then trust the public authorities only. */

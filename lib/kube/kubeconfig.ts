@@ -192,25 +192,18 @@ async function reachOf(
       "'insecure-skip-tls-verify' must be false or left out; name the authority in 'certificate-authority-data'",
     );
   }
+  if (cluster["tls-server-name"] !== undefined) {
+    throw refuse(
+      "'tls-server-name' must be left out, since the connection cannot check another name; put a name of the certificate into 'server'",
+    );
+  }
   const proxyUrl = cluster["proxy-url"];
   checkProxy(proxyUrl, "'proxy-url'", refuse);
   for (const variable of ["HTTPS_PROXY", "https_proxy"]) {
     if (proxyUrl === undefined) checkProxy(options.env(variable), variable, refuse);
   }
   const authority = await pemOf(cluster, "certificate-authority", path, options);
-  const serverName = cluster["tls-server-name"];
-  if (serverName === undefined) {
-    return { baseUrl: server.href, connection: { authority, proxyUrl } };
-  }
-  if (proxyUrl !== undefined) {
-    throw refuse("'tls-server-name' and 'proxy-url' must not be set together");
-  }
-  const connectTo = {
-    hostname: server.hostname.replace(/^\[|\]$/g, ""),
-    port: Number(server.port || "443"),
-  };
-  server.hostname = serverName;
-  return { baseUrl: server.href, connection: { authority, connectTo } };
+  return { baseUrl: server.href, connection: { authority, proxyUrl } };
 }
 
 /** Proxies that speak HTTP only (kubernetes-plugin 8). */

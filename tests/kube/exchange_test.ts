@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type Credentials, LEASES } from "../../lib/kube/mod.ts";
 import {
   CredentialsError,
-  KubeError,
+  type KubeError,
   KubeTimeoutError,
   NotFoundError,
   UnauthorizedError,
