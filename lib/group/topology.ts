@@ -162,17 +162,32 @@ export class TopologyReader {
         reads.group.metadata.name,
         options,
       );
-      const records = gate === null ? await this.#recordsOf(group, options) : NO_RECORDS;
-      const verdict = this.#judge({ group, gate }, records);
-      if (verdict.outcome !== "write" && gate !== null) return this.#conclude(group, gate, verdict);
-      const written = await this.#write(group, gate, verdict, options);
-      if (written !== null) {
-        if (verdict.row === 2) this.#parts.onRewound?.(group);
-        return this.#conclude(group, written, verdict);
-      }
+      const settled = await this.#settle(group, gate, options);
+      if (settled !== null) return settled;
       gate = await this.readGate({ group, gate }, options);
     }
     throw new GateContendedError(reads.group.metadata.name);
+  }
+
+  /**
+   * Stores what the table says until it says nothing more: the end of a restore can uncover a moved primary. The same
+   * group serves for each, since each write carries the version of the one before.
+   *
+   * @returns `null` when somebody else wrote the gate.
+   */
+  async #settle(
+    group: Stored<MysqlFailoverGroup>,
+    found: StoredGate | null,
+    options: CallOptions,
+  ): Promise<ConfirmedTopology | null> {
+    const records = found === null ? await this.#recordsOf(group, options) : NO_RECORDS;
+    for (let gate = found;;) {
+      const verdict = this.#judge({ group, gate }, records);
+      if (verdict.outcome !== "write" && gate !== null) return this.#conclude(group, gate, verdict);
+      gate = await this.#write(group, gate, verdict, options);
+      if (gate === null) return null;
+      if (verdict.row === 2) this.#parts.onRewound?.(group);
+    }
   }
 
   /**
@@ -311,7 +326,11 @@ export class TopologyReader {
       restoreFencing: verdict.restoreFencing,
     };
     if (gate !== null) {
-      return await this.#replace(group, gate, { ...touched(gate.record), ...values }, options);
+      const { pending } = gate.record;
+      // A raised generation is the change that the mark announced.
+      const announced = verdict.generation > gate.record.generation ? null : pending;
+      const record = { ...touched(gate.record), ...values, pending: announced };
+      return await this.#replace(group, gate, record, options);
     }
     const record: GateRecord = { seq: 1, ...values, pending: null, planned: null };
     try {
