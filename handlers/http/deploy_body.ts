@@ -5,7 +5,7 @@
  */
 
 import { z } from "zod";
-import { isSubdomain } from "./deploy_path.ts";
+import { isDnsSubdomain } from "../../lib/auth/dns_names.ts";
 
 /** The most bytes that a body may have. */
 export const MAX_BODY_BYTES = 4096;
@@ -59,8 +59,7 @@ export function isLeaseKind(kind: unknown): kind is GrantBody["kind"] {
  */
 export function isOperationId(text: string): boolean {
   const bytes = new TextEncoder().encode(text).length;
-  // deno-fmt-ignore
-  return bytes >= 1 && bytes <= MAX_OPERATION_BYTES && !/[/\u0000-\u001f\u007f-\u009f]/.test(text) &&
+  return bytes >= 1 && bytes <= MAX_OPERATION_BYTES && !/[/\p{Cc}]/u.test(text) &&
     text !== "." && text !== ".." && text.isWellFormed();
 }
 
@@ -76,7 +75,7 @@ export async function readGrantBody(request: Request): Promise<Body<GrantBody>> 
     instance: instance ?? "",
     ttlSeconds: ttlSeconds ?? undefined,
   };
-  return isLeaseKind(kind) && isOperationId(value.operationId) && isSubdomain(value.instance)
+  return isLeaseKind(kind) && isOperationId(value.operationId) && isDnsSubdomain(value.instance)
     ? { type: "ok", value: { kind, ...value } }
     : { type: "invalid_request", value };
 }

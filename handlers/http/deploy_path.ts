@@ -7,6 +7,8 @@
  * @module
  */
 
+import { isDnsSubdomain } from "../../lib/auth/dns_names.ts";
+
 /** The label of a call in logs and metrics: deploy-api 10. */
 export type DeployHandler = "group" | "grant" | "renew" | "release" | "notfound";
 
@@ -30,13 +32,6 @@ export type DeployCall =
   };
 
 const PREFIX = "/deploy/v1";
-const DNS_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
-const SUBDOMAIN = new RegExp(`^${DNS_LABEL}(\\.${DNS_LABEL})*$`);
-
-/** True for a DNS-1123 subdomain: lower case, at most 253 characters. */
-export function isSubdomain(text: string): boolean {
-  return text.length <= 253 && SUBDOMAIN.test(text);
-}
 
 /** True when a raw target belongs to the deployment API, and not to another room of the same listener. */
 export function isDeployTarget(target: string): boolean {
@@ -48,7 +43,7 @@ export function isDeployTarget(target: string): boolean {
 export function parseDeployCall(method: string, target: string): DeployCall {
   const segments = segmentsOf(target);
   const [root, group] = segments ?? [];
-  if (segments === null || root !== "groups" || group === undefined || !isSubdomain(group)) {
+  if (segments === null || root !== "groups" || group === undefined || !isDnsSubdomain(group)) {
     return { type: "not_found" };
   }
   if (segments.length === 2) {

@@ -309,10 +309,14 @@ export interface KubeApi {
    * Posts to a subresource of one object. The answer has the form of `bodyResource`.
    *
    * ```ts
-   * await api.createSubresource(SERVICE_ACCOUNTS, { name: "deployer", namespace: "app" }, "token", TOKEN_REQUESTS, {
-   *   metadata: {},
-   *   spec: { audiences: ["bloodraven-deploy"], expirationSeconds: 600 },
-   * }, { signal });
+   * import { type KubeApi, SERVICE_ACCOUNTS, TOKEN_REQUESTS } from "@holdfast/holdfast/kube";
+   *
+   * async function tokenOf(api: KubeApi, name: string, signal: AbortSignal): Promise<string | undefined> {
+   *   const body = { metadata: {}, spec: { audiences: ["bloodraven-deploy"], expirationSeconds: 600 } };
+   *   const account = { name, namespace: "app" };
+   *   const answer = await api.createSubresource(SERVICE_ACCOUNTS, account, "token", TOKEN_REQUESTS, body, { signal });
+   *   return answer.status?.token;
+   * }
    * ```
    */
   createSubresource<T extends KubeObject>(

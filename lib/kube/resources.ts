@@ -52,6 +52,8 @@ export interface ResourceIdentity {
  * Describes a kind of object, so that a {@linkcode KubeApi} can reach it.
  *
  * ```ts
+ * import { z } from "zod";
+ *
  * const CONFIG_MAPS = resource(
  *   { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap", namespaced: true },
  *   kubeObject.extend({ data: z.record(z.string(), z.string()).optional() }),

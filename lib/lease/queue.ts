@@ -25,7 +25,8 @@ export class KeyedQueue {
    * Waits for a turn.
    *
    * ```ts
-   * using place = await queue.enter("database/orders", request.signal);
+   * const queue = new KeyedQueue();
+   * using _place = await queue.enter("database/orders", new AbortController().signal);
    * ```
    *
    * @param key What is taken in turn.

@@ -8,11 +8,11 @@
  */
 
 import type { Access, Authorized } from "../auth/access.ts";
-import {
-  type ConfirmedTopology,
-  type Topology,
-  type TopologyReader,
-  type TopologyReads,
+import type {
+  ConfirmedTopology,
+  Topology,
+  TopologyReader,
+  TopologyReads,
 } from "../group/topology.ts";
 import type { CallOptions, ObjectList, Stored } from "../kube/api.ts";
 import type { Lease } from "../kube/resources.ts";

@@ -81,8 +81,10 @@ export class DeadlineExceededError extends Error {
  * Stands for `AbortSignal.timeout` with an injected clock.
  *
  * ```ts
- * using deadline = startDeadline(clock, 10_000, request.signal);
- * await fetch(url, { signal: deadline.signal });
+ * async function readWithin(clock: Clock, url: string, parent: AbortSignal): Promise<string> {
+ *   using deadline = startDeadline(clock, 10_000, parent);
+ *   return await (await fetch(url, { signal: deadline.signal })).text();
+ * }
  * ```
  *
  * @param clock The clock that counts.
