@@ -33,10 +33,12 @@ const RELEASE_TRIES = 2;
  * Campaigns for one Lease, again and again, until it is stopped. Losing a term never ends it.
  *
  * ```ts
- * const elector = new Elector({ api, clock, entropy, logger, metrics, namespace, leaseName, identity });
- * elector.start();
- * for await (const term of elector.terms()) {
- *   await work(term.signal, term.token);
+ * import type { ElectorOptions, Term } from "@holdfast/holdfast/election";
+ *
+ * async function campaign(options: ElectorOptions, work: (term: Term) => Promise<void>) {
+ *   const elector = new Elector(options);
+ *   elector.start();
+ *   for await (const term of elector.terms()) await work(term);
  * }
  * ```
  */

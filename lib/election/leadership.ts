@@ -203,7 +203,13 @@ export interface StaticLeadershipOptions {
  * start until it is stopped or its term resigns; its one term has no deadline and the token `1`.
  *
  * ```ts
- * const candidate = staticLeadership({ clock, identity: "dev", leaseName: "app" });
+ * import { TestClock } from "@holdfast/holdfast/testing";
+ *
+ * const candidate = staticLeadership({
+ *   clock: new TestClock(),
+ *   identity: "dev",
+ *   leaseName: "app",
+ * });
  * candidate.start();
  * candidate.leadership.isLeader(); // true
  * ```
