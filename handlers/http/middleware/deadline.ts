@@ -2,6 +2,14 @@ import type { MiddlewareHandler } from "hono";
 import { type Clock, startDeadline } from "../../../lib/runtime/clock.ts";
 import type { DeployEnv } from "../deploy_env.ts";
 
+/** The client closed its connection before it had its answer. */
+export class ClientGoneError extends Error {
+  override readonly name = "ClientGoneError";
+  constructor() {
+    super("Cannot answer as the client is gone");
+  }
+}
+
 /**
  * Gives the request a signal that aborts when its time is over, or when the client is gone: deploy-api 1.2 step 2.
  *
@@ -12,8 +20,15 @@ import type { DeployEnv } from "../deploy_env.ts";
  */
 export function deadline(clock: Clock, limitMs: number): MiddlewareHandler<DeployEnv> {
   return async function deadline(c, next) {
-    using limit = startDeadline(clock, limitMs, c.req.raw.signal);
+    // The listener's own reason is a text. What is thrown must be an error, or hono hands it to nobody.
+    const gone = new AbortController();
+    const client = c.req.raw.signal;
+    const leave = () => gone.abort(new ClientGoneError());
+    if (client.aborted) leave();
+    client.addEventListener("abort", leave, { once: true });
+    using limit = startDeadline(clock, limitMs, gone.signal);
     c.set("signal", limit.signal);
     await next();
+    client.removeEventListener("abort", leave);
   };
 }
