@@ -308,6 +308,17 @@ export const WATCHES: readonly Assertion[] = [
     },
   },
   {
+    name: "a watch from a version that is still to come is silent, and no error",
+    async check(scope) {
+      const list = await scope.raw("GET", scope.leases);
+      const lines = await watchLines(scope, scope.leases, {
+        timeoutSeconds: "1",
+        resourceVersion: String(BigInt(versionOf(list)) + 1_000_000n),
+      }, () => createLease(scope, "a"));
+      assert.deepEqual(lines, []);
+    },
+  },
+  {
     name: "a watch from too old a version is answered with one error, and ends",
     async check(scope) {
       scope.forgetFirstVersions();
