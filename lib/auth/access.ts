@@ -68,7 +68,8 @@ export class AccessControl {
    * @param instance For a grant: the database that it names.
    */
   open(caller: Caller, group: string, instance: string | undefined, signal: AbortSignal): Access {
-    const key = JSON.stringify([caller.namespace, caller.serviceAccount, group, instance ?? null]);
+    // Without the instance: all databases of a group are in its namespace, so any permission says where that is.
+    const key = JSON.stringify([caller.namespace, caller.serviceAccount, group]);
     let pending: Promise<Authorized> | null = null;
     let granted: Authorized | null = null;
     const confirm = () =>
