@@ -66,8 +66,10 @@ export interface ConnectedClient extends Client {
  * Finds a cluster and makes a client for it. No call is made: the first one shows whether the cluster answers.
  *
  * ```ts
- * using cluster = await connect({ env: (name) => Deno.env.get(name), clock, entropy, signal });
- * await cluster.api.version({ signal });
+ * async function serverVersion(options: ConnectOptions): Promise<string> {
+ *   using cluster = await connect(options);
+ *   return (await cluster.api.version({ signal: options.signal })).gitVersion;
+ * }
  * ```
  *
  * In a pod, put the API server's host into `NO_PROXY` before: see `noProxyWith` and `inClusterHost`.

@@ -56,8 +56,12 @@ const ENCRYPTED_KEY = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRY
  * A pool of sockets to one API server.
  *
  * ```ts
- * using connection = new Connection({ authority: { pem: caPem, from: "ca.crt" } });
- * const api = new HttpApi({ baseUrl, fetch: connection.fetch, ...parts });
+ * async function isAlive(url: string, caPem: string, signal: AbortSignal): Promise<boolean> {
+ *   using connection = new Connection({ authority: { pem: caPem, from: "ca.crt" } });
+ *   const response = await connection.fetch(new Request(`${url}/livez`, { signal }));
+ *   await response.body?.cancel();
+ *   return response.ok;
+ * }
  * ```
  */
 export class Connection implements Disposable {
