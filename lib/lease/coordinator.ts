@@ -18,13 +18,17 @@ import {
   type Renewed,
   type RenewInput,
 } from "./holder_requests.ts";
-import { type CoordinatorParts, inRequestTurn, type Refused } from "./turn.ts";
+import type { LeaseRecord, RevocationReason } from "./record.ts";
+import { readForRevocation, revokeGroup, revokeOperation } from "./revoke.ts";
+import type { GroupIdentity } from "./store.ts";
+import { type CoordinatorParts, inGroupTurn, inRequestTurn, type Refused } from "./turn.ts";
 import { view, type Viewed } from "./view.ts";
 
 /** Coordinates deployments. One per process; several processes stay safe beside each other. */
 export class LeaseCoordinator {
+  /** Which groups' leases carry our label: what else looks at leases by that label shares it. */
+  readonly adoption: Adoption = new Adoption();
   readonly #parts: CoordinatorParts;
-  readonly #adoption = new Adoption();
 
   constructor(parts: CoordinatorParts) {
     this.#parts = parts;
@@ -32,7 +36,7 @@ export class LeaseCoordinator {
 
   /** Begins a term of leadership: forgets what another leader may have changed meanwhile. */
   beginTerm(): void {
-    this.#adoption.reset();
+    this.adoption.reset();
     this.#parts.topology.forget();
   }
 
@@ -43,7 +47,7 @@ export class LeaseCoordinator {
 
   /** Reads a group: deploy-api 2.1. */
   view(access: Access, signal: AbortSignal): Promise<Viewed | Refused> {
-    return inRequestTurn(this.#parts, access, signal, (turn) => view(turn, this.#adoption));
+    return inRequestTurn(this.#parts, access, signal, (turn) => view(turn, this.adoption));
   }
 
   /** Grants a lease: deploy-api 2.2. */
@@ -59,5 +63,29 @@ export class LeaseCoordinator {
   /** Releases a lease: deploy-api 2.4. */
   release(access: Access, input: HolderInput, signal: AbortSignal): Promise<Released | Refused> {
     return inRequestTurn(this.#parts, access, signal, (turn) => release(turn, input));
+  }
+
+  /**
+   * Revokes every active lease of a group, or all that one operation has (difference 22): deploy-api 7.8.
+   *
+   * @returns What was revoked, as it is stored; `null` when the group has no record of the operation.
+   * @throws {GroupNotFoundError} @throws {ContendedError}
+   */
+  revoke(
+    group: Pick<GroupIdentity, "namespace" | "name">,
+    { reason, operationId }: {
+      readonly reason: RevocationReason;
+      /** @default {all operations} */
+      readonly operationId?: string;
+    },
+    signal: AbortSignal,
+  ): Promise<readonly LeaseRecord[] | null> {
+    return inGroupTurn(this.#parts, group, signal, async (turn) => {
+      const topology = await readForRevocation(turn, this.adoption);
+      if (operationId !== undefined) {
+        return await revokeOperation(turn, topology, operationId, reason);
+      }
+      return await revokeGroup(turn, topology, { reason });
+    });
   }
 }

@@ -28,7 +28,15 @@ import {
   retracted,
 } from "./rules.ts";
 import type { StoredRecord } from "./store.ts";
-import { ContendedError, mustBeSameGroup, type Refused, type RequestTurn, TRIES } from "./turn.ts";
+import { writeTombstone } from "./tombstone.ts";
+import {
+  ContendedError,
+  identity,
+  mustBeSameGroup,
+  type Refused,
+  type RequestTurn,
+  TRIES,
+} from "./turn.ts";
 
 /** Milliseconds for taking a grant back, beside the request's own deadline: state protocol 2.3. */
 const RETRACTION_BUDGET_MS = 2_000;
@@ -61,6 +69,7 @@ interface Snapshot {
 }
 
 type WriteDecision = Extract<GrantDecision, { readonly type: "write" }>;
+type Archive = NonNullable<WriteDecision["archive"]>;
 
 /** Serves one grant request. */
 export async function grant(turn: RequestTurn, input: GrantInput): Promise<Granted | Refused> {
@@ -174,7 +183,7 @@ class GrantRun {
   ): Promise<Granted | Refused | "again"> {
     const { topology } = snapshot;
     const turn = this.#turn;
-    if (decision.archive !== null && !await this.#archive(topology, decision.archive.record)) {
+    if (decision.archive !== null && !await this.#archive(topology, decision.archive)) {
       return "again";
     }
     turn.mustLead();
@@ -191,18 +200,14 @@ class GrantRun {
     return await this.#look(topology);
   }
 
-  /**
-   * Keeps a revoked occupant of the slot under its own name, before the slot is overwritten: so the operation stays
-   * revoked for the life of the group.
-   */
-  async #archive(topology: ConfirmedTopology, record: LeaseRecord): Promise<boolean> {
-    const name = tombstoneName(this.#turn.group, record.operationId);
-    const created = await this.#turn.write(topology, name, record, null);
-    if (created.type === "stored") return true;
-    const existing = this.#turn.parse(await this.#turn.get(name), topology);
-    if (existing === null) return false;
-    if (existing.record.state === "revoked") return true;
-    return (await this.#turn.write(topology, name, record, existing)).type === "stored";
+  /** Keeps a revoked occupant of the slot as a tombstone, before the slot is overwritten. */
+  async #archive(topology: ConfirmedTopology, archive: Archive): Promise<boolean> {
+    const outcome = await writeTombstone(this.#turn, topology, archive.record);
+    // The slot did not show the revocation yet, and is about to be overwritten: so this was its one write.
+    if (outcome === "written" && !archive.written) {
+      this.#turn.ended(identity(topology), archive.record);
+    }
+    return outcome !== "again";
   }
 
   async #look(before: ConfirmedTopology): Promise<Granted | Refused> {

@@ -9,7 +9,7 @@ import type { ConfirmedTopology } from "../group/topology.ts";
 import type { ObjectList } from "../kube/api.ts";
 import type { Lease } from "../kube/resources.ts";
 import { ownedBy } from "./lease_object.ts";
-import { expiresAtMs, RecordError } from "./record.ts";
+import { byExpiry, RecordError } from "./record.ts";
 import { settled, standing } from "./rules.ts";
 import type { StoredRecord } from "./store.ts";
 import type { Turn } from "./turn.ts";
@@ -20,14 +20,36 @@ export async function settleAll(
   topology: ConfirmedTopology,
   list: ObjectList<Lease>,
 ): Promise<readonly StoredRecord[] | "again"> {
+  const found = readAll(turn, topology, list);
+  const mutex = await settleEach(turn, topology, found.filter(isMutex));
+  if (mutex === "again") return "again";
+  // A hold that was granted since the list saw a mutex that stood. Now that it is revoked, the holds are listed anew.
+  const holds = mutex.revoked ? readAll(turn, topology, await turn.listActive()) : found;
+  const rest = await settleEach(turn, topology, holds.filter((stored) => !isMutex(stored)));
+  return rest === "again" ? "again" : [...mutex.active, ...rest.active];
+}
+
+function readAll(
+  turn: Turn,
+  topology: ConfirmedTopology,
+  list: ObjectList<Lease>,
+): readonly StoredRecord[] {
   const { uid } = topology.group.metadata;
   if (list.undecodable.length > 0) {
     throw new RecordError(list.undecodable.flatMap(({ paths }) => paths));
   }
-  const found = list.items.filter((lease) => ownedBy(lease, uid))
+  return list.items.filter((lease) => ownedBy(lease, uid))
     .map((lease) => turn.parse(lease, topology)).filter((stored) => stored !== null)
-    .sort(inOrder);
+    .sort((a, b) => byExpiry(a.record, b.record));
+}
+
+async function settleEach(
+  turn: Turn,
+  topology: ConfirmedTopology,
+  found: readonly StoredRecord[],
+): Promise<{ readonly active: readonly StoredRecord[]; readonly revoked: boolean } | "again"> {
   const active: StoredRecord[] = [];
+  let revoked = false;
   for (const stored of found) {
     const time = turn.now();
     const state = standing(stored.record, topology.admission(time), time);
@@ -38,12 +60,11 @@ export async function settleAll(
     turn.mustLead();
     const { name } = stored.lease.metadata;
     if ((await turn.write(topology, name, next, stored)).type !== "stored") return "again";
+    revoked ||= next.state === "revoked";
   }
-  return active;
+  return { active, revoked };
 }
 
-/** The migration first, then holds by expiry, ties by operation: deploy-api 2.1. */
-function inOrder({ record: a }: StoredRecord, { record: b }: StoredRecord): number {
-  if (a.kind !== b.kind) return a.kind === "migration" ? -1 : 1;
-  return expiresAtMs(a) - expiresAtMs(b) || (a.operationId < b.operationId ? -1 : 1);
+function isMutex({ record }: StoredRecord): boolean {
+  return record.kind === "migration";
 }

@@ -154,7 +154,10 @@ export class Turn {
     return { earliestMs: reading.earliestMs, latestMs: reading.latestMs, certain };
   }
 
-  /** Writes a record, and counts the end of a lease once it is stored. */
+  /**
+   * Writes a record, and counts the end of a lease once it is stored: when `previous` was active and `record` is not. A
+   * tombstone ends nothing by itself, since the lease was counted where it ended.
+   */
   async write(
     topology: Topology,
     name: string,
@@ -165,8 +168,8 @@ export class Turn {
     const group = identity(topology);
     const { latestMs } = this.now();
     const result = await this.parts.store.write(group, name, record, previous, latestMs, options);
-    const endsNow = previous === null || previous.record.state === "active";
-    if (result.type === "stored" && endsNow && record.state !== "active") this.ended(group, record);
+    const endsNow = previous?.record.state === "active" && record.state !== "active";
+    if (result.type === "stored" && endsNow) this.ended(group, record);
     return result;
   }
 
