@@ -7,6 +7,7 @@
 import { type Clock, sleep } from "../runtime/clock.ts";
 import { ApiError, unauthorized } from "./api_server/api_error.ts";
 import type { ApiServer, ServerAnswer } from "./api_server/api_server.ts";
+import type { JsonObject } from "./api_server/json.ts";
 import { type Route, routeOf } from "./api_server/routes.ts";
 import { API_AUDIENCE, type Tokens } from "./api_server/tokens.ts";
 import { ANONYMOUS, resourceName, type User } from "./api_server/users.ts";
@@ -168,25 +169,30 @@ export class HttpFront {
           headers: this.#headers("application/json"),
         });
       case "text":
-        return new Response(answer.body, {
-          status: answer.status,
-          headers: this.#headers("text/plain; charset=utf-8"),
-        });
+        return this.#whole(answer.status, answer.body, "text/plain; charset=utf-8");
       case "json": {
-        const headers = this.#headers("application/json");
+        const response = this.#whole(answer.status, answer.body, "application/json");
         for (const warning of answer.warnings) {
-          headers.append("warning", `299 - ${JSON.stringify(warning)}`);
+          response.headers.append("warning", `299 - ${JSON.stringify(warning)}`);
         }
-        return new Response(JSON.stringify(answer.body), { status: answer.status, headers });
+        return response;
       }
     }
   }
 
+  #whole(status: number, content: JsonObject | string, contentType: string): Response {
+    const text = typeof content === "string" ? content : JSON.stringify(content);
+    const body = new TextEncoder().encode(text);
+    const headers = this.#headers(contentType);
+    headers.set("content-length", String(body.length));
+    return new Response(body, { status, headers });
+  }
+
   #refusal(error: ApiError): Response {
-    const headers = this.#headers("application/json");
+    const response = this.#whole(error.code, error.toStatus(), "application/json");
     const seconds = error.details?.retryAfterSeconds;
-    if (seconds !== undefined) headers.set("retry-after", String(seconds));
-    return new Response(JSON.stringify(error.toStatus()), { status: error.code, headers });
+    if (seconds !== undefined) response.headers.set("retry-after", String(seconds));
+    return response;
   }
 
   /** Every answer says what time the server believes it is. */

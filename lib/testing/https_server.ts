@@ -33,6 +33,8 @@ export interface RunningServer {
 /** A body is not read beyond this; the handler refuses it by its length. */
 const READ_LIMIT_BYTES = 4 * 1024 * 1024;
 
+const KEEP_ALIVE_MS = 180_000;
+
 /** Serves a handler. When the handler rejects, the connection breaks without an answer. */
 export async function listenHttps(
   handle: (request: Request) => Promise<Response>,
@@ -45,6 +47,8 @@ export async function listenHttps(
     running.add(work);
     work.finally(() => running.delete(work));
   });
+  // Longer than a client keeps a connection, so that none is closed just as the next request is sent on it.
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
   // A handshake that fails is the client's to tell: tests do it on purpose.
   server.on("tlsClientError", (_error, socket) => socket.destroy());
   server.listen(port, hostname);
@@ -122,7 +126,9 @@ async function send(
   signal: AbortSignal,
 ): Promise<void> {
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-  if (response.body === null) {
+  // Node takes no body for an answer to HEAD, and says nothing of it.
+  if (response.body === null || outgoing.req.method === "HEAD") {
+    await response.body?.cancel();
     outgoing.end();
     return;
   }

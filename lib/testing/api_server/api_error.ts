@@ -65,9 +65,13 @@ export function detailsToJson(details: StatusDetails): JsonObject {
     ...(group ? { group } : {}),
     ...(kind ? { kind } : {}),
     ...(uid ? { uid } : {}),
-    ...(causes ? { causes: causes.map((cause) => ({ ...cause })) } : {}),
+    ...(causes ? { causes: causes.map(causeToJson) } : {}),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   };
+}
+
+function causeToJson({ reason, message, field }: Cause): JsonObject {
+  return { reason, message, ...(field ? { field } : {}) };
 }
 
 /** `leases.coordination.k8s.io`, or `configmaps` for the core group: the name of a kind in texts and in RBAC. */
@@ -110,9 +114,14 @@ export function methodNotAllowed(): ApiError {
 }
 
 /** 409 for a create of what is there. */
-export function alreadyExists(kind: Kind, name: string): ApiError {
-  const text = `${qualified(kind.plural, kind.group)} "${name}" already exists`;
-  return new ApiError(409, "AlreadyExists", text, { name, group: kind.group, kind: kind.plural });
+export function alreadyExists(kind: Kind, name: string, isBeingDeleted: boolean): ApiError {
+  const prefix = isBeingDeleted ? "object is being deleted: " : "";
+  const text = `${prefix}${qualified(kind.plural, kind.group)} "${name}" already exists`;
+  return new ApiError(409, "AlreadyExists", text, {
+    name,
+    group: kind.group,
+    kind: kind.plural,
+  });
 }
 
 /** 409 for a write that lost. `what` is the plural for updates and the kind's own name for preconditions of a delete. */

@@ -45,6 +45,8 @@ export class CustomSchema {
     this.#hasRules = JSON.stringify(schema).includes('"x-kubernetes-validations"');
     const ajv = new Ajv({
       allErrors: true,
+      // Errors then carry the value, which the texts name.
+      verbose: true,
       strict: false,
       logger: false,
       // Patterns are written for Go, which has no unicode mode with its stricter escapes.
@@ -71,7 +73,7 @@ export class CustomSchema {
   /** What is wrong with an object; beside the stored one, when there is one. */
   faults(object: JsonObject, stored: JsonObject | null): Cause[] {
     this.#validate(object);
-    const causes = (this.#validate.errors ?? []).flatMap((error) => toCause(error));
+    const causes = firstPerText(this.#validate.errors ?? []).flatMap((error) => toCause(error));
     causes.push(...duplicates(object, this.#schema, ""));
     if (!this.#hasRules) return causes;
     if (causes.some((cause) => BLOCKING.includes(cause.reason))) {
@@ -147,6 +149,18 @@ function toJsonSchema(schema: Json): JsonObject {
   return result;
 }
 
+/** Of the rules of one text the server tells the first that is broken. */
+function firstPerText(errors: readonly ErrorObject[]): ErrorObject[] {
+  const isOfText = (error: ErrorObject) =>
+    ["maxLength", "minLength", "pattern"].includes(error.keyword);
+  return errors.filter((error, index) =>
+    !isOfText(error) ||
+    !errors.slice(0, index).some((earlier) =>
+      isOfText(earlier) && earlier.instancePath === error.instancePath
+    )
+  );
+}
+
 /** A fault as the API server words it. */
 function toCause(error: ErrorObject): Cause[] {
   const field = fieldPath(error.instancePath);
@@ -202,8 +216,18 @@ function toCause(error: ErrorObject): Cause[] {
       return inBody(`should be less than or equal to ${limit}`);
     case "pattern":
       return inBody(`should match '${stringAt(params, "pattern")}'`);
-    case "format":
-      return inBody(`must be of type ${stringAt(params, "format")}: ${JSON.stringify(value)}`);
+    case "format": {
+      const format = stringAt(params, "format");
+      return format.startsWith("int")
+        ? [
+          invalidValue(
+            "<nil>",
+            "",
+            `Checked value must be of type integer with format ${format} in ${field}`,
+          ),
+        ]
+        : inBody(`must be of type ${format}: ${JSON.stringify(value)}`);
+    }
     default:
       return inBody(`breaks the rule ${error.keyword}`);
   }

@@ -214,8 +214,10 @@ export class Writer {
     if (stringAt(sent, "resourceVersion") !== "") {
       throw new ApiError(500, "", "resourceVersion should not be set on objects to be created");
     }
-    if (this.#store.get(kindKey(kind), objectKey(target.namespace, name)) !== null) {
-      throw alreadyExists(kind, name);
+    const present = this.#store.get(kindKey(kind), objectKey(target.namespace, name));
+    if (present !== null) {
+      const isBeingDeleted = objectAt(present, "metadata").deletionTimestamp !== undefined;
+      throw alreadyExists(kind, name, isBeingDeleted);
     }
     return {
       status: 201,
