@@ -265,8 +265,8 @@ export interface KubeApi {
 
   /**
    * Creates with PUT by name and without a version: the Role rule can name the object (RBAC checks `update` and then
-   * `create` with that name). Only for Leases and custom resources: of other kinds the server takes such a PUT as "write
-   * over whatever is there".
+   * `create` with that name). Only for Leases: for other kinds the server takes such a PUT as an update, which answers 404
+   * or writes over whatever is there.
    *
    * @throws {AlreadyExistsError} The object is there: 422 about `resourceVersion`, or 409.
    * @throws {TypeError} The object has a `uid` or a `resourceVersion`, or its kind cannot be created so.

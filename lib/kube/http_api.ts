@@ -78,6 +78,9 @@ export interface HttpApiParts {
 
 const PAGE_SIZE = "500";
 const DEFAULT_TIMEOUT_MS = 10_000;
+
+/** The one group whose kinds are created by a PUT, and are never written over by one that carries no version. */
+const CREATES_BY_PUT = "coordination.k8s.io";
 const DEFAULT_IDLE_TIMEOUT_MS = 90_000;
 
 /** Calls an API server over HTTP. */
@@ -196,9 +199,9 @@ export class HttpApi implements KubeApi {
         `Cannot create ${resource.plural} as 'metadata.uid' and 'metadata.resourceVersion' must be left out: an object that was read has them`,
       );
     }
-    if (!refusesBlindUpdate(resource)) {
+    if (resource.group !== CREATES_BY_PUT) {
       throw new TypeError(
-        `Cannot create ${resource.plural} by name as a PUT would overwrite an object of that kind: use create()`,
+        `Cannot create ${resource.plural} by name as the server takes such a PUT for an update: use create()`,
       );
     }
     return await this.#write("create", "PUT", resource, { name: name ?? "", namespace }, options, {
@@ -338,12 +341,6 @@ function writeQuery({ dryRun }: WriteOptions): Query {
 
 function encode(resource: Resource, object: KubeObject): string {
   return JSON.stringify({ ...object, ...typeOf(resource) });
-}
-
-/** Kinds built into Kubernetes take a PUT without a version as "whatever is there", but for this group. */
-function refusesBlindUpdate({ group }: Resource): boolean {
-  if (group === "coordination.k8s.io") return true;
-  return group.includes(".") && !group.endsWith(".k8s.io");
 }
 
 function requireIdentity(
