@@ -1,0 +1,127 @@
+/**
+ * Who and what the demo's story is about: the group `orders`, its two databases, and those who deploy to them, as a
+ * database team would have them in a cluster.
+ *
+ * @module
+ */
+
+import { GROUP_API_VERSION, GROUP_KIND } from "../../../lib/group/types.ts";
+
+/** A service account. */
+export interface Account {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** A database, and the service account that may deploy to it. */
+export interface Application {
+  /** The name of the MysqlDatabase. It is the `instance` of requests. */
+  readonly database: string;
+  readonly account: Account;
+}
+
+/** The group of the story. */
+export const GROUP = { namespace: "database", name: "orders" } as const;
+
+/** The first who wants to migrate. */
+export const ORDERS_APP: Application = {
+  database: "orders-app",
+  account: { namespace: "orders-app", name: "deployer" },
+};
+
+/** The second who wants to migrate. */
+export const BILLING_APP: Application = {
+  database: "billing-app",
+  account: { namespace: "billing-app", name: "deployer" },
+};
+
+/** The service itself. Its election Lease is in its namespace. */
+export const SERVICE_ACCOUNT: Account = { namespace: "holdfast", name: "holdfast" };
+
+/** Whom the tokens of deployment clients are for: the service, by the default of its configuration. */
+export const AUDIENCE = "bloodraven-deploy";
+
+const SITES = ["iad", "pdx"] as const;
+
+/** The objects of the story in the order in which they can be applied, after the definitions of their kinds. */
+export function manifests(): readonly unknown[] {
+  return [
+    ...[SERVICE_ACCOUNT, ORDERS_APP.account, BILLING_APP.account].map(({ namespace, name }) => ({
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: { namespace, name },
+    })),
+    ...serviceRole(),
+    stableGroup(),
+    databaseOf(ORDERS_APP),
+    databaseOf(BILLING_APP),
+  ];
+}
+
+/** The least that the service needs: deploy-api 15.3. */
+function serviceRole(): readonly unknown[] {
+  const metadata = { name: "holdfast" };
+  const apiVersion = "rbac.authorization.k8s.io/v1";
+  return [
+    {
+      apiVersion,
+      kind: "ClusterRole",
+      metadata,
+      rules: [
+        { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
+        { apiGroups: ["shipstream.io"], resources: ["mysqldatabases"], verbs: ["list"] },
+        { apiGroups: ["shipstream.io"], resources: ["mysqlfailovergroups"], verbs: ["get"] },
+        {
+          apiGroups: ["coordination.k8s.io"],
+          resources: ["leases"],
+          verbs: ["get", "list", "create", "update", "patch", "watch"],
+        },
+      ],
+    },
+    {
+      apiVersion,
+      kind: "ClusterRoleBinding",
+      metadata,
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: metadata.name },
+      subjects: [{ kind: "ServiceAccount", ...SERVICE_ACCOUNT }],
+    },
+  ];
+}
+
+/** `iad` is writable, `pdx` replicates, and nothing is under way. */
+function stableGroup() {
+  const [active, standby] = SITES;
+  return {
+    apiVersion: GROUP_API_VERSION,
+    kind: GROUP_KIND,
+    metadata: GROUP,
+    spec: { sites: SITES.map((name) => ({ name, role: "primary-candidate" })) },
+    status: {
+      activeSite: active,
+      topologyGeneration: 7,
+      conditions: [{
+        type: "Ready",
+        status: "True",
+        reason: "TopologyPolled",
+        message: "",
+        lastTransitionTime: "2026-01-01T00:00:00Z",
+      }],
+      sites: [
+        { name: active, state: "writable", replicating: false },
+        { name: standby, state: "read-only", replicating: true, secondsBehindSource: 0 },
+      ],
+    },
+  };
+}
+
+function databaseOf({ database, account }: Application) {
+  return {
+    apiVersion: GROUP_API_VERSION,
+    kind: "MysqlDatabase",
+    metadata: { namespace: GROUP.namespace, name: database },
+    spec: {
+      groupRef: { name: GROUP.name },
+      deploymentClients: [{ namespace: account.namespace, serviceAccount: account.name }],
+    },
+  };
+}

@@ -1,0 +1,97 @@
+/**
+ * The service of the demo: the shipped one, as `serve` runs it, with a configuration that only names what the demo made.
+ *
+ * @module
+ */
+
+import { loadConfig, servicePurpose } from "../../../lib/config/layers.ts";
+import type { Authority } from "../../../lib/testing/mod.ts";
+import { type OpenedService, openService } from "../serve.ts";
+import type { System } from "../system.ts";
+import { GROUP, SERVICE_ACCOUNT } from "./cast.ts";
+import type { DemoCluster } from "./cluster.ts";
+import { type DemoFolder, kubeconfig } from "./folder.ts";
+import { type DemoPorts, HOST, serviceListenError } from "./ports.ts";
+
+/** What the service is started with. */
+export interface DemoServiceParts {
+  readonly system: System;
+  /** Signs the service's certificate. */
+  readonly authority: Authority;
+  readonly cluster: DemoCluster;
+  readonly folder: DemoFolder;
+  readonly ports: DemoPorts;
+}
+
+/** A running service. Its disposal asks it to stop and waits until it has. */
+export interface DemoService extends AsyncDisposable {
+  readonly opened: OpenedService;
+  /** The base URL, without a slash at its end. */
+  readonly url: string;
+  /** The URL of the story's group. */
+  readonly groupUrl: string;
+  /** The URL of its metrics. */
+  readonly metricsUrl: string;
+}
+
+/**
+ * Starts the service. It signs in to the cluster with a kubeconfig of its own service account, and listens for the signals
+ * of the system by itself.
+ *
+ * @throws {RefusalError} A port is taken.
+ */
+export async function startDemoService(parts: DemoServiceParts): Promise<DemoService> {
+  const { system, authority, cluster, folder, ports } = parts;
+  const { certPem, keyPem } = await authority.issue({ ipAddresses: [HOST] });
+  const certFile = await folder.write("service.crt", certPem);
+  const keyFile = await folder.write("service.key", keyPem);
+  const ownKubeconfig = await folder.write(
+    "service.kubeconfig",
+    kubeconfig({
+      server: cluster.url,
+      caPem: authority.caPem,
+      token: await cluster.tokenOf(SERVICE_ACCOUNT),
+      namespace: SERVICE_ACCOUNT.namespace,
+    }),
+  );
+  const { config, sources } = loadConfig({
+    // The user's own variables and files are for `serve`: the demo is the same on every machine.
+    env: {},
+    readTextFile: () => undefined,
+    purpose: servicePurpose,
+    options: settings({
+      "listen.tls": `${HOST}:${ports.tls}`,
+      "listen.metrics": `${HOST}:${ports.metrics}`,
+      "listen.probes": `${HOST}:${ports.probes}`,
+      "tls.cert_file": certFile,
+      "tls.key_file": keyFile,
+      "deploy_api.enabled": "true",
+      "host.prestop_grace_secs": "0",
+      "log.format": "text",
+    }),
+  });
+  const opened = await openService({
+    config,
+    sources,
+    system: { ...system, env: { KUBECONFIG: ownKubeconfig, POD_NAME: "holdfast-demo" } },
+    writeLog: folder.writeLog,
+  }).catch((error: unknown) => {
+    throw serviceListenError(error, ports);
+  });
+  const { tls, metrics } = opened.addresses;
+  if (tls === null) throw new Error("Cannot play the story as the service has no TLS listener");
+  const url = `https://${HOST}:${tls.port}`;
+  return {
+    opened,
+    url,
+    groupUrl: `${url}/deploy/v1/groups/${GROUP.name}`,
+    metricsUrl: `http://${HOST}:${metrics.port}/metrics`,
+    async [Symbol.asyncDispose]() {
+      await opened.lifecycle.stop("the demo is over");
+    },
+  };
+}
+
+function settings(values: Readonly<Record<string, string>>) {
+  return Object.entries(values).map(([key, text]) => ({ option: "demo", key, text }));
+}
