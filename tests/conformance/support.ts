@@ -68,8 +68,13 @@ export function setStatus(service: InProcessService, status: MysqlFailoverGroup[
 }
 
 /** Puts an annotation on the group, or takes it off. */
-export function annotate(service: InProcessService, name: string, value: string | null): void {
-  const group = storedGroup(service);
+export function annotate(
+  service: InProcessService,
+  name: string,
+  value: string | null,
+  of = "orders",
+): void {
+  const group = storedGroup(service, of);
   const { [name]: _, ...rest } = group.metadata.annotations ?? {};
   const annotations = value === null ? rest : { ...rest, [name]: value };
   service.fake.seed(MYSQL_FAILOVER_GROUPS, {
