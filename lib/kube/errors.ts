@@ -7,6 +7,8 @@
  * @module
  */
 
+import { type ConnectionFault, FAULT_TEXTS } from "./connection_faults.ts";
+
 /** The stable name of a class of errors. Health pages show it, and nothing else of an error. */
 export type KubeErrorClass =
   | "already_exists"
@@ -166,8 +168,17 @@ export class InvalidError extends KubeError {
 /** The connection failed, or the server answered 429 or 5xx. */
 export class UnavailableError extends KubeError {
   override readonly name = "UnavailableError";
-  constructor(call: CallIdentity, details: KubeErrorDetails = {}) {
-    super("unavailable", call, "the API server did not serve the call; try again", details);
+  /** Why no answer came, or `null` when one did. */
+  readonly fault: ConnectionFault | null;
+  constructor(
+    call: CallIdentity,
+    details: KubeErrorDetails & { readonly fault?: ConnectionFault } = {},
+  ) {
+    const wish = details.fault === undefined
+      ? "the API server did not serve the call; try again"
+      : FAULT_TEXTS[details.fault];
+    super("unavailable", call, wish, details);
+    this.fault = details.fault ?? null;
   }
 }
 

@@ -13,6 +13,7 @@ import {
   readRetryAfter,
 } from "./answers.ts";
 import type { AnswerObserver, CallOptions } from "./api.ts";
+import { connectionFault, wasNotSent } from "./connection_faults.ts";
 import type { Credentials } from "./credentials.ts";
 import {
   type CallIdentity,
@@ -226,9 +227,7 @@ export class Exchange {
         if (deadline.expired) outcome = "timeout";
         throw cause;
       }
-      const error = cause instanceof KubeError
-        ? cause
-        : new UnavailableError(call.identity, { cause, mayHaveLanded: call.intent.writes });
+      const error = cause instanceof KubeError ? cause : unanswered(call, cause);
       outcome = error.kind;
       flight.mayHaveLanded = false;
       return { failure: { error, answered, servedBefore } };
@@ -298,6 +297,13 @@ export class Exchange {
       throw new CredentialsError(call.identity, { cause });
     }
   }
+}
+
+/** The error of a connection that failed before its answer was read whole. */
+function unanswered({ identity, intent }: Call, cause: unknown): UnavailableError {
+  const fault = connectionFault(cause);
+  const mayHaveLanded = intent.writes && !wasNotSent(fault);
+  return new UnavailableError(identity, { cause, fault, mayHaveLanded });
 }
 
 async function readAnswer(response: Response, signal: AbortSignal): Promise<Answer> {

@@ -16,6 +16,7 @@ export {
   type ConnectedClient,
   type ConnectOptions,
 } from "./connect.ts";
+export type { ConnectionFault } from "./connection_faults.ts";
 export {
   type ClientCertificate,
   Connection,

@@ -228,7 +228,7 @@ export class RunningWatch<T extends KubeObject> implements Watch<T> {
         return null;
       }
       step.throwIfAborted();
-      throw new UnavailableError(this.#source.call, { cause });
+      throw new UnavailableError(this.#source.call, { cause, fault: "lost" });
     }
   }
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { TLSSocket } from "node:tls";
 import { ClusterConfigError } from "../../lib/kube/connect_errors.ts";
 import { Connection, type ConnectionOptions, noProxyWith } from "../../lib/kube/connection.ts";
+import type { ConnectionFault } from "../../lib/kube/connection_faults.ts";
 import { KubeTimeoutError, UnavailableError } from "../../lib/kube/errors.ts";
 import { HttpApi, NO_CREDENTIALS } from "../../lib/kube/mod.ts";
 import { LEASES } from "../../lib/kube/resources.ts";
@@ -12,6 +13,7 @@ import {
   type Handle,
   startHttp1Server,
   startProxy,
+  startRefusingProxy,
   startServer,
   type TestServer,
 } from "./https_support.ts";
@@ -86,17 +88,41 @@ Deno.test("no more idle connections are kept than asked for", async () => {
   assert.ok(server.sockets() > opened);
 });
 
-Deno.test("a server that the authority did not sign for is refused, and its fault not told", async () => {
+Deno.test("a connection that is not made says what to check, and that nothing has landed", async () => {
   await using server = await startServer(answers);
-  using client = await clientOf(server, { authority: undefined });
-  await assert.rejects(client.api.get(LEASES, A, { signal }), (error) => {
+  await using named = await startServer(answers, { dnsName: "kubernetes.default.svc" });
+  await using proxy = await startRefusingProxy();
+  const closed = await startServer(answers);
+  await closed[Symbol.asyncDispose]();
+  const cases: [TestServer | { readonly url: string }, ConnectionOptions, ConnectionFault][] = [
+    [server, { authority: undefined }, "certificate"],
+    [named, {}, "certificate"],
+    [{ url: "https://certificate.invalid" }, {}, "name"],
+    [closed, {}, "refused"],
+    [server, { proxyUrl: proxy.url }, "proxy"],
+    [{ url: proxy.url.replace("http:", "https:") }, {}, "unreachable"],
+  ];
+  for (const [place, options, fault] of cases) {
+    using client = await clientOf(place, options);
+    await assert.rejects(client.api.replace(LEASES, lease("a", "1"), { signal }), (error) => {
+      assert.ok(error instanceof UnavailableError);
+      assert.equal(error.fault, fault);
+      assert.equal(error.mayHaveLanded, false);
+      assert.doesNotMatch(error.message, /127\.0\.0\.1|invalid|error/);
+      return true;
+    });
+  }
+});
+
+Deno.test("a connection that breaks after the request was sent says that a write may have landed", async () => {
+  await using server = await startHttp1Server((request) => request.socket.destroy());
+  using client = await clientOf(server);
+  await assert.rejects(client.api.replace(LEASES, lease("a", "1"), { signal }), (error) => {
     assert.ok(error instanceof UnavailableError);
-    assert.doesNotMatch(error.message, /certificate|127\.0\.0\.1/);
+    assert.equal(error.fault, "lost");
+    assert.equal(error.mayHaveLanded, true);
     return true;
   });
-  await using named = await startServer(answers, { dnsName: "kubernetes.default.svc" });
-  using other = await clientOf(named);
-  await assert.rejects(other.api.get(LEASES, A, { signal }), UnavailableError);
 });
 
 Deno.test("a client certificate is shown, and another one from the next request on", async () => {

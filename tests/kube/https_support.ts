@@ -89,6 +89,15 @@ export async function startProxy(
   return await listening(server, "connection", "http");
 }
 
+/** A proxy that lets nobody through. */
+export async function startRefusingProxy(): Promise<TestServer> {
+  const server = http.createServer();
+  server.on("connect", (_, socket) => {
+    socket.end("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
+  });
+  return await listening(server, "connection", "http");
+}
+
 /** What the servers of the platform have in common. */
 interface ListeningServer {
   on(
