@@ -4,10 +4,10 @@
  *
  * @module
  */
-import { giveBackPermissions, noProxyInPod } from "./handlers/commands/bootstrap.ts";
+import { giveBackPermissions, noProxyFor } from "./handlers/commands/bootstrap.ts";
 import { productionSystem } from "./handlers/commands/system.ts";
 
-const noProxy = noProxyInPod(Deno.env.toObject());
+const noProxy = noProxyFor(Deno.args[0], Deno.env.toObject());
 if (noProxy !== undefined) Deno.env.set("NO_PROXY", noProxy);
 const system = productionSystem();
 

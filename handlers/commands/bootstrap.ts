@@ -36,16 +36,24 @@ export function permissionsToGiveBack(command: string | undefined): readonly Per
   return ALL_KINDS.filter((kind) => !needs.includes(kind));
 }
 
+/** Where `demo` serves its own API server. */
+const LOOPBACK = "127.0.0.1";
+
 /**
- * The value of `NO_PROXY` with the API server of this pod in it, or `undefined` outside a pod.
+ * The value of `NO_PROXY` with the API server of the command in it: that of this pod, and of the demo its own. `undefined`
+ * when neither is there.
  *
- * The HTTP client obeys `HTTPS_PROXY` always, and a proxy seldom reaches a cluster's service addresses. The client reads
- * `no_proxy` only where `NO_PROXY` is not set, so the two are joined here.
+ * The HTTP client obeys `HTTPS_PROXY` always, and a proxy seldom reaches a cluster's service addresses, and never this
+ * machine's own. The client reads `no_proxy` only where `NO_PROXY` is not set, so the two are joined here.
  *
+ * @param command The first argument of the command line.
  * @param env The environment of the process.
  */
-export function noProxyInPod(env: Readonly<Record<string, string>>): string | undefined {
-  const host = env.KUBERNETES_SERVICE_HOST ?? "";
+export function noProxyFor(
+  command: string | undefined,
+  env: Readonly<Record<string, string>>,
+): string | undefined {
+  const host = command === "demo" ? LOOPBACK : env.KUBERNETES_SERVICE_HOST ?? "";
   if (host === "") return undefined;
   const listed = (env.NO_PROXY ?? env.no_proxy ?? "").split(",").map((entry) => entry.trim());
   return [...new Set([...listed, host])].filter((entry) => entry !== "").join(",");

@@ -66,7 +66,7 @@ export function curlLines({ folder, groupUrl, metricsUrl }: HintParts): readonly
     "# 8. billing-app releases: the group is free",
     `${billing} -X DELETE "$G/leases/migration/curl-2" -H "X-Lease-Token: $TOKEN"`,
     "# What the service counts",
-    `curl -sS --noproxy '*' ${shellQuoted(metricsUrl)} | grep -E '^[^#]*deploy'`,
+    `curl -sS --noproxy '*' ${shellQuoted(metricsUrl)} | grep ^bloodraven_deploy`,
   ];
 }
 
@@ -86,7 +86,7 @@ export function kubectlLines({ folder }: HintParts): readonly string[] {
 }
 
 function curl(database: string): string {
-  return `curl -sS -w ' %{http_code}\\n' --noproxy '*' --cacert "$D/${CA_FILE}" -H @"$D/${
+  return `curl -sS -w '%{http_code}\\n' --noproxy '*' --cacert "$D/${CA_FILE}" -H @"$D/${
     headerFile(database)
   }"`;
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import {
   giveBackPermissions,
   kubeconfigPaths,
-  noProxyInPod,
+  noProxyFor,
   type PermissionKind,
   permissionsToGiveBack,
   usesExecPlugin,
@@ -22,21 +22,36 @@ Deno.test("each command gives back what it does not need, the most harmful first
 
 Deno.test("the API server of the pod is added to the hosts that need no proxy", () => {
   const KUBERNETES_SERVICE_HOST = "10.0.0.1";
-  assert.equal(noProxyInPod({}), undefined);
-  assert.equal(noProxyInPod({ NO_PROXY: "a", KUBERNETES_SERVICE_HOST: "" }), undefined);
-  assert.equal(noProxyInPod({ KUBERNETES_SERVICE_HOST }), "10.0.0.1");
-  assert.equal(noProxyInPod({ KUBERNETES_SERVICE_HOST, NO_PROXY: "a, b,," }), "a,b,10.0.0.1");
-  assert.equal(noProxyInPod({ KUBERNETES_SERVICE_HOST, NO_PROXY: "10.0.0.1,a" }), "10.0.0.1,a");
+  assert.equal(noProxyFor("serve", {}), undefined);
+  assert.equal(noProxyFor("serve", { NO_PROXY: "a", KUBERNETES_SERVICE_HOST: "" }), undefined);
+  assert.equal(noProxyFor("serve", { KUBERNETES_SERVICE_HOST }), "10.0.0.1");
+  assert.equal(
+    noProxyFor("serve", { KUBERNETES_SERVICE_HOST, NO_PROXY: "a, b,," }),
+    "a,b,10.0.0.1",
+  );
+  assert.equal(
+    noProxyFor("serve", { KUBERNETES_SERVICE_HOST, NO_PROXY: "10.0.0.1,a" }),
+    "10.0.0.1,a",
+  );
 });
 
 Deno.test("of the two spellings of NO_PROXY the one counts that the HTTP client reads", () => {
   const KUBERNETES_SERVICE_HOST = "fd00::1";
-  assert.equal(noProxyInPod({ KUBERNETES_SERVICE_HOST, no_proxy: "b" }), "b,fd00::1");
+  assert.equal(noProxyFor("serve", { KUBERNETES_SERVICE_HOST, no_proxy: "b" }), "b,fd00::1");
   assert.equal(
-    noProxyInPod({ KUBERNETES_SERVICE_HOST, NO_PROXY: "a", no_proxy: "b" }),
+    noProxyFor("serve", { KUBERNETES_SERVICE_HOST, NO_PROXY: "a", no_proxy: "b" }),
     "a,fd00::1",
   );
-  assert.equal(noProxyInPod({ KUBERNETES_SERVICE_HOST, NO_PROXY: "", no_proxy: "b" }), "fd00::1");
+  assert.equal(
+    noProxyFor("serve", { KUBERNETES_SERVICE_HOST, NO_PROXY: "", no_proxy: "b" }),
+    "fd00::1",
+  );
+});
+
+Deno.test("the demo reaches its own API server past every proxy, and names no other host", () => {
+  assert.equal(noProxyFor("demo", {}), "127.0.0.1");
+  assert.equal(noProxyFor("demo", { NO_PROXY: "a", KUBERNETES_SERVICE_HOST: "b" }), "a,127.0.0.1");
+  assert.equal(noProxyFor(undefined, { NO_PROXY: "a" }), undefined);
 });
 
 Deno.test("the kubeconfig files are those of KUBECONFIG, else that of the home folder", () => {
