@@ -46,9 +46,17 @@ export interface Topology extends TopologyReads {
   readonly admission: (time: LeaseInstant) => Admission;
 }
 
+/** How long status must stay as it went back before that is taken as a change: row 2 of the table. */
+const REWOUND_AFTER_MS = 60_000;
+
 /** A {@linkcode Topology} whose gate exists. */
 export interface ConfirmedTopology extends Topology {
   readonly gate: StoredGate;
+  /**
+   * Milliseconds after which the same values mean something else, so that somebody must look again: status went back and
+   * may stay there (row 2). `null` when only a change can bring something new.
+   */
+  readonly lookAgainInMs: number | null;
 }
 
 /** The group does not exist: 404 for GET, POST and PUT, and 204 for DELETE (difference 2). */
@@ -197,12 +205,20 @@ export class TopologyReader {
    * @returns The gate as it is stored now, or `null` when somebody else wrote it.
    */
   async touch(topology: ConfirmedTopology, options: CallOptions): Promise<StoredGate | null> {
-    return await this.#replace(
-      topology.group,
-      topology.gate,
-      touched(topology.gate.record),
-      options,
-    );
+    return await this.change(topology, {}, options);
+  }
+
+  /**
+   * Writes members of the gate under the version that was read, and touches it by that.
+   *
+   * @returns The gate as it is stored now, or `null` when somebody else wrote it.
+   */
+  async change(
+    { group, gate }: ConfirmedTopology,
+    members: Partial<Pick<GateRecord, "pending" | "planned">>,
+    options: CallOptions,
+  ): Promise<StoredGate | null> {
+    return await this.#replace(group, gate, { ...touched(gate.record), ...members }, options);
   }
 
   /** Forgets since when it saw what: of one group that is gone, or of all. */
@@ -212,14 +228,9 @@ export class TopologyReader {
   }
 
   #judge({ group, gate }: TopologyReads, records: RecordFacts): EffectiveGeneration {
-    const facts = gateFacts(gate?.record ?? null);
-    const status = statusFacts(group);
-    return effectiveGeneration(facts, status, {
-      unchangedForMs: this.#unchangedFor(
-        group.metadata.uid,
-        "values",
-        JSON.stringify([facts, status]),
-      ),
+    const record = gate?.record ?? null;
+    return effectiveGeneration(gateFacts(record), statusFacts(group), {
+      unchangedForMs: this.#valuesUnchangedFor(group, record),
       highestRecordGeneration: records.highest,
       activeRecordCarriesLabel: records.activeCarriesLabel,
     });
@@ -230,11 +241,14 @@ export class TopologyReader {
     gate: StoredGate,
     verdict: EffectiveGeneration,
   ): ConfirmedTopology {
+    const rewinding = verdict.outcome === "pending";
     return {
       group,
       gate,
-      admission: (time) =>
-        this.#admission({ group, gate }, verdict.generation, verdict.outcome === "pending", time),
+      admission: (time) => this.#admission({ group, gate }, verdict.generation, rewinding, time),
+      lookAgainInMs: rewinding
+        ? Math.max(0, REWOUND_AFTER_MS - this.#valuesUnchangedFor(group, gate.record))
+        : null,
     };
   }
 
@@ -269,6 +283,11 @@ export class TopologyReader {
     const seen = (group.status?.sites ?? []).map((site) => Date.parse(site.lastSeen ?? ""))
       .filter((at) => !Number.isNaN(at));
     return Math.max(-Infinity, ...seen) < time.earliestMs - maxStatusAgeMs;
+  }
+
+  #valuesUnchangedFor(group: Stored<MysqlFailoverGroup>, gate: GateRecord | null): number {
+    const values = JSON.stringify([gateFacts(gate), statusFacts(group)]);
+    return this.#unchangedFor(group.metadata.uid, "values", values);
   }
 
   #unchangedFor(uid: string, what: "values" | "pending", value: string): number {

@@ -148,8 +148,12 @@ Deno.test("a status that went backwards closes the API, and counts as a change a
   operatorWrites(service, { topologyGeneration: 5 });
   const first = (await look(topology)).admission(now(service));
   assert.deepEqual([first.generation, first.topologyBlocked], [7, "TopologyPersistencePending"]);
-  await clock.advance(60_000);
-  const later = (await look(topology)).admission(now(service));
+  await clock.advance(20_000);
+  assert.equal((await look(topology)).lookAgainInMs, 40_000);
+  await clock.advance(40_000);
+  const confirmed = await look(topology);
+  assert.equal(confirmed.lookAgainInMs, null);
+  const later = confirmed.admission(now(service));
   assert.deepEqual([later.generation, later.topologyBlocked], [8, ""]);
   assert.deepEqual(rewound, ["orders"]);
 });
