@@ -159,3 +159,30 @@ export const CONFIG_MAPS: Resource<ConfigMap> = resource(
   { group: "", version: "v1", plural: "configmaps", kind: "ConfigMap", namespaced: true },
   configMapSchema,
 );
+
+const eventSchema = kubeObject.extend({
+  eventTime: z.string().nullish(),
+  type: z.string().optional(),
+  reason: z.string().optional(),
+  action: z.string().optional(),
+  note: z.string().optional(),
+  regarding: z.looseObject({
+    apiVersion: z.string().optional(),
+    kind: z.string().optional(),
+    namespace: z.string().optional(),
+    name: z.string().optional(),
+    uid: z.string().optional(),
+  }).optional(),
+  reportingController: z.string().optional(),
+  reportingInstance: z.string().optional(),
+  series: z.looseObject({ count: z.number().int(), lastObservedTime: z.string() }).nullish(),
+});
+
+/** `events.k8s.io/v1` Event. Times are RFC 3339 with six fraction digits. */
+export type Event = z.infer<typeof eventSchema>;
+
+/** Events: what happened to an object, for people. The server keeps them for a time. */
+export const EVENTS: Resource<Event> = resource(
+  { group: "events.k8s.io", version: "v1", plural: "events", kind: "Event", namespaced: true },
+  eventSchema,
+);
