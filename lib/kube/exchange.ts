@@ -5,14 +5,9 @@
  */
 
 import { type Clock, type Deadline, sleep, startDeadline } from "../runtime/clock.ts";
-import {
-  type Answer,
-  errorOfAnswer,
-  type Intent,
-  readHttpDate,
-  readRetryAfter,
-} from "./answers.ts";
+import { type Answer, errorOfAnswer, readHttpDate, readRetryAfter } from "./answers.ts";
 import type { AnswerObserver, CallOptions } from "./api.ts";
+import type { Call } from "./calls.ts";
 import { connectionFault, wasNotSent } from "./connection_faults.ts";
 import type { Credentials } from "./credentials.ts";
 import {
@@ -56,21 +51,6 @@ export interface ExchangeParts {
   readonly observer: AnswerObserver;
   readonly onCall: (report: CallReport) => void;
 }
-
-/** One call, ready to be sent. */
-export interface Call {
-  readonly identity: CallIdentity;
-  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Path and query, behind the path of the base URL. */
-  readonly path: string;
-  readonly body?: string;
-  /** @default {"application/json"} */
-  readonly contentType?: string;
-  readonly intent: Intent;
-}
-
-/** The intent of a call that changes nothing. */
-export const READS: Intent = { writes: false, createsByName: false, fence: "none" };
 
 /** How one request ended. */
 type Attempt<R> = { readonly taken: R } | { readonly failure: Failure };

@@ -6,7 +6,6 @@
 
 import type { Clock } from "../runtime/clock.ts";
 import type { Entropy } from "../runtime/entropy.ts";
-import type { Intent } from "./answers.ts";
 import type {
   AnswerObserver,
   CallOptions,
@@ -18,7 +17,6 @@ import type {
   ObjectName,
   Patch,
   Resource,
-  Selection,
   ServerVersion,
   Stored,
   Subresource,
@@ -27,6 +25,21 @@ import type {
   WatchOptions,
   WriteOptions,
 } from "./api.ts";
+import {
+  type Call,
+  createCall,
+  createNamedCall,
+  createSubresourceCall,
+  currentVersionCall,
+  deleteCall,
+  getCall,
+  pageCall,
+  patchCall,
+  replaceCall,
+  versionCall,
+  watchCall,
+  wholeListCall,
+} from "./calls.ts";
 import type { Credentials } from "./credentials.ts";
 import {
   type Decoded,
@@ -37,20 +50,9 @@ import {
   decodeVersion,
   nameUndecodable,
   type RawPage,
-  typeOf,
 } from "./decode.ts";
-import { type CallIdentity, DecodeError, GoneError } from "./errors.ts";
-import { type Call, type CallReport, Exchange, READS, type SendRequest } from "./exchange.ts";
-import {
-  collectionPath,
-  objectPath,
-  type Query,
-  requiredNamespace,
-  resourceLabel,
-  selectionQuery,
-  targetLabel,
-  withQuery,
-} from "./paths.ts";
+import { DecodeError, GoneError } from "./errors.ts";
+import { type CallReport, Exchange, type SendRequest } from "./exchange.ts";
 import { RunningWatch } from "./watch.ts";
 import { readWatchLine } from "./watch_lines.ts";
 
@@ -76,11 +78,7 @@ export interface HttpApiParts {
   readonly userAgent?: string;
 }
 
-const PAGE_SIZE = "500";
 const DEFAULT_TIMEOUT_MS = 10_000;
-
-/** The one group whose kinds are created by a PUT, and are never written over by one that carries no version. */
-const CREATES_BY_PUT = "coordination.k8s.io";
 const DEFAULT_IDLE_TIMEOUT_MS = 90_000;
 
 /** Calls an API server over HTTP. */
@@ -111,20 +109,14 @@ export class HttpApi implements KubeApi {
     name: ObjectName,
     options: CallOptions,
   ): Promise<Stored<T>> {
-    const call: Call = {
-      identity: identify("get", resource, name),
-      method: "GET",
-      path: objectPath(resource, name),
-      intent: READS,
-    };
-    return readStored(call, resource, await this.#exchange.send(call, options));
+    return await this.#sendStored(resource, getCall(resource, name), options);
   }
 
   async list<T extends KubeObject>(
     resource: Resource<T>,
     options: ListOptions,
   ): Promise<ObjectList<T>> {
-    const first = listCall(resource, options, { limit: PAGE_SIZE });
+    const first = pageCall(resource, options, "");
     const pages = await this.#exchange.within(first.identity, options, async (send) => {
       const read: RawPage[] = [];
       for (let call = first;;) {
@@ -132,11 +124,11 @@ export class HttpApi implements KubeApi {
           const page = readPage(call, await send(call));
           read.push(page);
           if (page.next === "") return read;
-          call = listCall(resource, options, { limit: PAGE_SIZE, continue: page.next });
+          call = pageCall(resource, options, page.next);
         } catch (error) {
           if (!(error instanceof GoneError) || call === first) throw error;
           // The server dropped the state that the pages are of. A list without pages cannot lose it.
-          const whole = listCall(resource, options, {});
+          const whole = wholeListCall(resource, options);
           return [readPage(whole, await send(whole))];
         }
       }
@@ -146,24 +138,18 @@ export class HttpApi implements KubeApi {
 
   watch<T extends KubeObject>(resource: Resource<T>, options: WatchOptions): Watch<T> {
     const { signal, idleTimeoutMs = DEFAULT_IDLE_TIMEOUT_MS } = options;
-    const selection: Selection = options;
-    const watchCall = (version: string): Call => ({
-      ...listCall(resource, selection, {
-        watch: "true",
-        allowWatchBookmarks: "true",
-        resourceVersion: version,
-      }),
-      identity: identifyAll("watch", resource, selection),
-    });
-    const { identity } = watchCall("");
+    const { namespace, labelSelector, fieldSelector } = options;
+    const selection = { namespace, labelSelector, fieldSelector };
+    const { identity } = watchCall(resource, selection, "");
     return new RunningWatch<T>({
       call: identity,
-      list: (signal) => this.list(resource, { ...selection, signal, timeoutMs: undefined }),
+      list: (signal) => this.list(resource, { ...selection, signal }),
       currentVersion: async (signal) => {
-        const call = listCall(resource, selection, { limit: "1" });
+        const call = currentVersionCall(resource, selection);
         return readPage(call, await this.#exchange.send(call, { signal })).resourceVersion;
       },
-      open: (version, signal) => this.#exchange.open(watchCall(version), signal),
+      open: (version, signal) =>
+        this.#exchange.open(watchCall(resource, selection, version), signal),
       read: (line) => readWatchLine(resource, identity, line),
     }, { clock: this.#clock, entropy: this.#entropy, signal, idleTimeoutMs });
   }
@@ -173,19 +159,7 @@ export class HttpApi implements KubeApi {
     object: T,
     options: WriteOptions,
   ): Promise<T> {
-    const { name = object.metadata.generateName ?? "", namespace } = object.metadata;
-    const call: Call = {
-      identity: identify("create", resource, { name, namespace }),
-      method: "POST",
-      path: withQuery(
-        collectionPath(resource, requiredNamespace(resource, namespace)),
-        writeQuery(options),
-      ),
-      body: encode(resource, object),
-      intent: { writes: true, createsByName: false, fence: "none" },
-    };
-    const body = await this.#exchange.send(call, options);
-    return decodedOr(call, decodeText(body, (value) => decodeObject(resource, value)));
+    return await this.#sendObject(resource, createCall(resource, object, options), options);
   }
 
   async createNamed<T extends KubeObject>(
@@ -193,21 +167,7 @@ export class HttpApi implements KubeApi {
     object: T,
     options: WriteOptions,
   ): Promise<Stored<T>> {
-    const { name, namespace, uid, resourceVersion } = object.metadata;
-    if (uid !== undefined || resourceVersion !== undefined) {
-      throw new TypeError(
-        `Cannot create ${resource.plural} as 'metadata.uid' and 'metadata.resourceVersion' must be left out: an object that was read has them`,
-      );
-    }
-    if (resource.group !== CREATES_BY_PUT) {
-      throw new TypeError(
-        `Cannot create ${resource.plural} by name as the server takes such a PUT for an update: use create()`,
-      );
-    }
-    return await this.#write("create", "PUT", resource, { name: name ?? "", namespace }, options, {
-      body: encode(resource, object),
-      intent: { writes: true, createsByName: true, fence: "none" },
-    });
+    return await this.#sendStored(resource, createNamedCall(resource, object, options), options);
   }
 
   async replace<T extends KubeObject>(
@@ -215,11 +175,7 @@ export class HttpApi implements KubeApi {
     object: Stored<T>,
     options: WriteOptions,
   ): Promise<Stored<T>> {
-    requireIdentity("replace", resource, object.metadata);
-    return await this.#write("update", "PUT", resource, object.metadata, options, {
-      body: encode(resource, object),
-      intent: { writes: true, createsByName: false, fence: "members" },
-    });
+    return await this.#sendStored(resource, replaceCall(resource, object, options), options);
   }
 
   async patch<T extends KubeObject>(
@@ -228,11 +184,7 @@ export class HttpApi implements KubeApi {
     patch: Patch,
     options: WriteOptions,
   ): Promise<Stored<T>> {
-    return await this.#write("patch", "PATCH", resource, name, options, {
-      body: JSON.stringify(patch.body),
-      contentType: `application/${patch.type === "merge" ? "merge-patch" : "json-patch"}+json`,
-      intent: { writes: true, createsByName: false, fence: fenceOf(patch) },
-    });
+    return await this.#sendStored(resource, patchCall(resource, name, patch, options), options);
   }
 
   async delete<T extends KubeObject>(
@@ -241,19 +193,7 @@ export class HttpApi implements KubeApi {
     preconditions: DeletePreconditions,
     options: CallOptions,
   ): Promise<void> {
-    requireIdentity("delete", resource, preconditions);
-    const { uid, resourceVersion } = preconditions;
-    await this.#exchange.send({
-      identity: identify("delete", resource, name),
-      method: "DELETE",
-      path: objectPath(resource, name),
-      body: JSON.stringify({
-        apiVersion: "v1",
-        kind: "DeleteOptions",
-        preconditions: { uid, resourceVersion },
-      }),
-      intent: { writes: true, createsByName: false, fence: "members" },
-    }, options);
+    await this.#exchange.send(deleteCall(resource, name, preconditions), options);
   }
 
   async createSubresource<T extends KubeObject>(
@@ -264,117 +204,34 @@ export class HttpApi implements KubeApi {
     body: T,
     options: CallOptions,
   ): Promise<T> {
-    const call: Call = {
-      identity: identify("create", resource, name, subresource),
-      method: "POST",
-      path: objectPath(resource, name, subresource),
-      body: encode(bodyResource, body),
-      intent: { writes: true, createsByName: false, fence: "none" },
-    };
-    const text = await this.#exchange.send(call, options);
-    return decodedOr(call, decodeText(text, (value) => decodeObject(bodyResource, value)));
+    const call = createSubresourceCall(resource, name, subresource, bodyResource, body);
+    return await this.#sendObject(bodyResource, call, options);
   }
 
   async version(options: CallOptions): Promise<ServerVersion> {
-    const call: Call = {
-      identity: { verb: "get", resource: "version", target: "" },
-      method: "GET",
-      path: "/version",
-      intent: READS,
-    };
+    const call = versionCall();
     return decodedOr(call, decodeVersion(await this.#exchange.send(call, options)));
   }
 
-  /** Writes one object that has a name, and reads what was stored. */
-  async #write<T extends KubeObject>(
-    verb: string,
-    method: "PUT" | "PATCH",
+  /** Sends a call that is answered with an object that the server has stored. */
+  async #sendStored<T extends KubeObject>(
     resource: Resource<T>,
-    name: ObjectName,
-    options: WriteOptions,
-    rest: Pick<Call, "body" | "contentType" | "intent">,
+    call: Call,
+    options: CallOptions,
   ): Promise<Stored<T>> {
-    const { subresource } = options;
-    const call: Call = {
-      identity: identify(verb, resource, name, subresource),
-      method,
-      path: withQuery(objectPath(resource, name, subresource), writeQuery(options)),
-      ...rest,
-    };
-    return readStored(call, resource, await this.#exchange.send(call, options));
+    const text = await this.#exchange.send(call, options);
+    return decodedOr(call, decodeText(text, (value) => decodeStored(resource, value)));
   }
-}
 
-function identify(
-  verb: string,
-  resource: Resource,
-  { name, namespace }: ObjectName,
-  subresource?: Subresource,
-): CallIdentity {
-  const target = targetLabel(namespace, name);
-  return { verb, resource: resourceLabel(resource, subresource), target };
-}
-
-function identifyAll(verb: string, resource: Resource, { namespace }: Selection): CallIdentity {
-  return {
-    verb,
-    resource: resourceLabel(resource),
-    target: namespace === undefined ? "" : targetLabel(namespace, ""),
-  };
-}
-
-function listCall(resource: Resource, selection: Selection, query: Query): Call {
-  return {
-    identity: identifyAll("list", resource, selection),
-    method: "GET",
-    path: withQuery(collectionPath(resource, selection.namespace), {
-      ...selectionQuery(selection),
-      ...query,
-    }),
-    intent: READS,
-  };
-}
-
-function writeQuery({ dryRun }: WriteOptions): Query {
-  return { dryRun: dryRun ? "All" : undefined };
-}
-
-function encode(resource: Resource, object: KubeObject): string {
-  return JSON.stringify({ ...object, ...typeOf(resource) });
-}
-
-function requireIdentity(
-  action: string,
-  resource: Resource,
-  { uid, resourceVersion }: { readonly uid?: string; readonly resourceVersion?: string },
-): void {
-  for (const [member, value] of Object.entries({ uid, resourceVersion })) {
-    if (!value) {
-      throw new TypeError(
-        `Cannot ${action} ${resource.plural} as '${member}' must be that of the object that was read: current value is ${
-          value === undefined ? "undefined" : "empty"
-        }`,
-      );
-    }
+  /** Sends a call that is answered with an object, stored or not. */
+  async #sendObject<T extends KubeObject>(
+    resource: Resource<T>,
+    call: Call,
+    options: CallOptions,
+  ): Promise<T> {
+    const text = await this.#exchange.send(call, options);
+    return decodedOr(call, decodeText(text, (value) => decodeObject(resource, value)));
   }
-}
-
-/** How a patch names the object that it means. */
-function fenceOf(patch: Patch): Intent["fence"] {
-  if (patch.type === "merge") return "metadata" in patch.body ? "members" : "none";
-  const fences = ["/metadata/resourceVersion", "/metadata/uid"];
-  const tests = patch.body.some(({ op, path }) =>
-    op === "test" && typeof path === "string" && fences.includes(path)
-  );
-  return tests ? "test" : "none";
-}
-
-function readStored<T extends KubeObject>(
-  call: Call,
-  resource: Resource<T>,
-  text: string,
-): Stored<T> {
-  return decodedOr(call, decodeText(text, (value) => decodeStored(resource, value)));
 }
 
 function readPage(call: Call, text: string): RawPage {

@@ -7,9 +7,9 @@
 import { z } from "zod";
 import { errorOfStatus, readStatus } from "./answers.ts";
 import type { KubeObject, Resource, Stored, UndecodableObject } from "./api.ts";
+import { READS } from "./calls.ts";
 import { decodeJson, decodeStored, nameUndecodable } from "./decode.ts";
 import { type CallIdentity, DecodeError, type KubeError } from "./errors.ts";
-import { READS } from "./exchange.ts";
 
 /** One line of a watch. */
 export type WatchLine<T extends KubeObject> =

@@ -7,7 +7,7 @@ import {
   readRetryAfter,
   readStatus,
 } from "../../lib/kube/answers.ts";
-import { READS } from "../../lib/kube/exchange.ts";
+import { READS } from "../../lib/kube/calls.ts";
 import { InvalidError } from "../../lib/kube/errors.ts";
 
 const call = { verb: "update", resource: "leases.coordination.k8s.io", target: "ns/a" };
