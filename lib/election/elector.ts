@@ -356,8 +356,8 @@ export class Elector implements Candidate {
       if (news.uid === held.uid) this.#loseDeleted(term);
       return;
     }
-    // Another uid is told after the deletion; before it, it is an older object.
-    if (news.record.uid !== held.uid) return;
+    // Either the own object is gone, or this one is older: the watch lags behind writes.
+    if (news.record.uid !== held.uid) return this.#demand("look");
     this.#hold.told(news.record);
     if (this.#hold.held === null) term.lose("other_holder");
   }

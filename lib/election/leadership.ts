@@ -108,7 +108,7 @@ export class LeadershipCell implements Leadership {
   }
 
   isLeader(): boolean {
-    return !this.#closed && this.#term !== null && this.#term.isLeading();
+    return this.#term !== null && this.#term.isLeading();
   }
 
   async *subscribe(signal: AbortSignal): AsyncGenerator<LeaderState, void> {

@@ -70,7 +70,7 @@ export interface Failure {
   readonly errorClass: string;
 }
 
-/** Judges a failed call. Whatever is not known to have been refused may have been stored. */
+/** Judges a failed call. What is no error of the API, an abort for example, says nothing: a write may have been stored. */
 export function judgeFailure(error: unknown): Failure {
   if (!(error instanceof KubeError)) {
     const errorClass = error instanceof Error ? error.name : "unknown";
@@ -87,10 +87,6 @@ export function judgeFailure(error: unknown): Failure {
       return { ...base, type: "conflict", mayHaveLanded: false };
     case "not_found":
       return { ...base, type: "missing", mayHaveLanded: false };
-    // The answer of these two says nothing about the write, whatever the error itself says.
-    case "timeout":
-    case "decode":
-      return { ...base, type: "other", mayHaveLanded: true };
     default:
       return { ...base, type: "other", mayHaveLanded: error.mayHaveLanded };
   }

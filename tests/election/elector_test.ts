@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { inWorld, LEASE } from "./world.ts";
+import { inWorld, LEASE, type World } from "./world.ts";
 
 Deno.test("a candidate creates the Lease and leads", () =>
   inWorld(async (world) => {
@@ -299,6 +299,19 @@ Deno.test("belief counts from the time of sending, however slow the answer", () 
     assert.equal(a.term.validUntil, 10_000);
   }));
 
+Deno.test("a renewal makes belief longer from the time of its sending, however slow its answer", () =>
+  inWorld(async (world) => {
+    const a = world.started("a");
+    await world.clock.advance(0);
+    let sentMs = 0;
+    a.client.fault = (verb) => {
+      if (verb === "patch") sentMs = world.clock.monotonic();
+      return { type: "slow", thereMs: 0, backMs: 1_200 };
+    };
+    await world.until(() => a.term.validUntil !== 10_000);
+    assert.equal(a.term.validUntil, sentMs + 10_000);
+  }));
+
 Deno.test("losing the race to create is a conflict and no error", () =>
   inWorld(async (world) => {
     const [a, b] = [world.candidate("a"), world.candidate("b")];
@@ -314,22 +327,59 @@ Deno.test("losing the race to create is a conflict and no error", () =>
 
 Deno.test("a starved elector cannot leave a stale yes: the deadline is checked by whoever asks", () =>
   inWorld(async (world) => {
-    // A clock whose timers never fire: what a busy event loop looks like from inside.
-    let skewMs = 0;
-    const clock = {
-      monotonic: () => world.clock.monotonic() + skewMs,
-      wall: () => world.clock.wall() + skewMs,
-      timer: (delayMs: number, callback: () => void) => world.clock.timer(delayMs, callback),
-    };
+    const clock = busyClock(world);
     const a = world.started("a", { clock });
     await world.clock.advance(0);
     assert.equal(a.leads, true);
-    skewMs = 9_999;
+    clock.aheadMs = 9_999;
     assert.equal(a.leads, true);
-    skewMs = 10_000;
+    clock.aheadMs = 10_000;
     assert.equal(a.leads, false);
     assert.equal(a.term.isValid(), false);
     assert.equal(a.term.signal.aborted, true, "who asks also ends the term");
+    assert.deepEqual(a.losses, ["renew_deadline"]);
+  }));
+
+/** A clock that a test can set ahead of its timers: what a busy event loop looks like from inside. */
+function busyClock(world: World) {
+  const clock = {
+    aheadMs: 0,
+    monotonic: () => world.clock.monotonic() + clock.aheadMs,
+    wall: () => world.clock.wall() + clock.aheadMs,
+    timer: (delayMs: number, callback: () => void) => world.clock.timer(delayMs, callback),
+  };
+  return clock;
+}
+
+Deno.test("a renewal whose answer is looked at too late does not bring belief back", () =>
+  inWorld(async (world) => {
+    const clock = busyClock(world);
+    const a = world.started("a", { clock });
+    await world.clock.advance(0);
+    let sent = false;
+    a.client.fault = (verb) => {
+      sent ||= verb === "patch";
+      return { type: "slow", thereMs: 0, backMs: 500 };
+    };
+    await world.until(() => sent);
+    // Now lies past the old deadline, and before the one that the answer would give.
+    clock.aheadMs = 8_500;
+    await world.clock.advance(600);
+    assert.deepEqual(a.losses, ["renew_deadline"]);
+  }));
+
+Deno.test("a refusal before the last good renewal is no reason for a loss", () =>
+  inWorld(async (world) => {
+    const clock = busyClock(world);
+    const a = world.started("a", { clock });
+    await world.clock.advance(0);
+    let refusals = 1;
+    a.client.fault = (verb) =>
+      verb === "patch" && refusals-- > 0 ? { type: "status", code: 403 } : null;
+    await world.clock.advance(6_000);
+    assert.equal(a.leads, true);
+    clock.aheadMs = 60_000;
+    assert.equal(a.leads, false);
     assert.deepEqual(a.losses, ["renew_deadline"]);
   }));
 
@@ -389,28 +439,68 @@ Deno.test("a second process with the same identity is foreign and waits", () =>
     assert.ok(tookMs >= 12_500, `${tookMs} ms`);
   }));
 
-Deno.test("a candidate whose create was stored and never answered knows its Lease again", () =>
-  inWorld(async (world) => {
-    const a = world.candidate("a");
-    let lost = 1;
-    a.client.fault = (verb) =>
-      verb === "create" && lost-- > 0 ? { type: "lost-answer", as: "hang" } : null;
-    a.elector.start();
-    const tookMs = await world.until(() => a.leads);
-    assert.ok(tookMs < 5_000, `${tookMs} ms`);
-    assert.equal(world.leases.read(LEASE).spec?.leaseTransitions, 0);
-  }));
+for (const watchMode of ["works", "forbidden"] as const) {
+  Deno.test(`a candidate whose create was stored and never answered knows its Lease again (watch ${watchMode})`, () =>
+    inWorld(async (world) => {
+      const a = world.candidate("a");
+      a.client.watchMode = watchMode;
+      let lost = 1;
+      a.client.fault = (verb) =>
+        verb === "create" && lost-- > 0 ? { type: "lost-answer", as: "hang" } : null;
+      a.elector.start();
+      const tookMs = await world.until(() => a.leads);
+      assert.ok(tookMs < 5_000, `${tookMs} ms`);
+      assert.equal(world.leases.read(LEASE).spec?.leaseTransitions, 0);
+    }));
 
-Deno.test("a create that is stored after the next one was sent is known as the own", () =>
+  Deno.test(`a create that is stored after the next one was sent is known as the own (watch ${watchMode})`, () =>
+    inWorld(async (world) => {
+      const a = world.candidate("a");
+      a.client.watchMode = watchMode;
+      a.client.latencyMs = 80;
+      let tries = 0;
+      a.client.fault = (verb) => {
+        if (verb !== "create") return null;
+        tries++;
+        return { type: "slow", thereMs: tries === 1 ? 3_600 : 200, backMs: 80 };
+      };
+      a.elector.start();
+      const tookMs = await world.until(() => a.leads);
+      assert.equal(tries, 2, "the first was given up and landed before the second");
+      assert.ok(tookMs < 8_000, `${tookMs} ms`);
+      assert.equal(await a.figure("kubernetes_lease_conflicts_total"), 1);
+    }));
+
+  Deno.test(`a take-over that is stored after the next one was sent is known as the own (watch ${watchMode})`, () =>
+    inWorld(async (world) => {
+      world.foreignLease("", 1);
+      const a = world.candidate("a");
+      a.client.watchMode = watchMode;
+      a.client.latencyMs = 80;
+      let tries = 0;
+      a.client.fault = (verb) => {
+        if (verb !== "patch" || ++tries > 2) return null;
+        return { type: "slow", thereMs: tries === 1 ? 3_600 : 200, backMs: 80 };
+      };
+      a.elector.start();
+      const tookMs = await world.until(() => a.leads);
+      assert.ok(tries >= 2);
+      assert.ok(tookMs < 8_000, `${tookMs} ms`);
+      assert.equal(world.leases.read(LEASE).spec?.leaseTransitions, 4);
+    }));
+}
+
+Deno.test("a waiter leaves the server alone for as long as it asks for", () =>
   inWorld(async (world) => {
     const a = world.candidate("a");
-    let late = 1;
+    a.client.watchMode = "forbidden";
+    let refusals = 1;
     a.client.fault = (verb) =>
-      verb === "create" && late-- > 0 ? { type: "slow", thereMs: 3_400, backMs: 0 } : null;
-    a.client.latencyMs = 80;
+      verb === "get" && refusals-- > 0 ? { type: "status", code: 429, retryAfterSeconds: 8 } : null;
     a.elector.start();
-    const tookMs = await world.until(() => a.leads);
-    assert.ok(tookMs < 7_000, `${tookMs} ms`);
+    await world.clock.advance(7_900);
+    assert.equal(a.client.count("get"), 1);
+    await world.until(() => a.leads, 1_000);
   }));
 
 Deno.test("labels, annotations and owners of others survive renewals and the release", () =>

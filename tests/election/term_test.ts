@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { LeadershipLostError } from "../../lib/election/mod.ts";
+import { sendInstant } from "../../lib/election/term.ts";
 import { inWorld, LEASE } from "./world.ts";
 
 Deno.test("on a stop the Lease is renewed until the term's work has settled, and released then", () =>
@@ -182,14 +183,35 @@ Deno.test("a stop while the write that takes the Lease is under way frees it aga
     assert.equal(world.leases.read(LEASE).spec?.holderIdentity, undefined);
   }));
 
-Deno.test("a stop frees a Lease whose take-over was stored and never answered", () =>
-  inWorld(async (world) => {
-    const a = world.candidate("a");
-    a.client.fault = (verb) => verb === "create" ? { type: "lost-answer", as: "hang" } : null;
-    a.elector.start();
-    await world.clock.advance(1_000);
-    const stopped = a.stop();
-    await world.clock.advance(10_000);
-    await stopped;
-    assert.equal(world.leases.read(LEASE).spec?.holderIdentity, undefined);
-  }));
+for (const watchMode of ["works", "forbidden"] as const) {
+  Deno.test(`a stop frees a Lease whose take-over was stored and never answered (watch ${watchMode})`, () =>
+    inWorld(async (world) => {
+      const a = world.candidate("a");
+      a.client.watchMode = watchMode;
+      a.client.fault = (verb) => verb === "create" ? { type: "lost-answer", as: "hang" } : null;
+      a.elector.start();
+      await world.clock.advance(1_000);
+      const stopped = a.stop();
+      await world.clock.advance(10_000);
+      await stopped;
+      assert.equal(world.leases.read(LEASE).spec?.holderIdentity, undefined);
+    }));
+
+  Deno.test(`a stop after a lost race frees a Lease that turns out to be the own (watch ${watchMode})`, () =>
+    inWorld(async (world) => {
+      const a = world.candidate("a");
+      a.client.watchMode = watchMode;
+      a.elector.start();
+      await world.clock.advance(500);
+      world.leases.edit(LEASE, { metadata: { labels: { by: "somebody" } } });
+      const stopped = a.stop();
+      await world.clock.advance(0);
+      await stopped;
+      assert.equal(world.leases.read(LEASE).spec?.holderIdentity, undefined);
+    }));
+}
+
+Deno.test("a moment of sending is rounded down, so that belief is never longer for it", () => {
+  const clock = { monotonic: () => 7.9, wall: () => 1_007.9, timer: () => () => {} };
+  assert.deepEqual(sendInstant(clock), { atMs: 7, wallOffsetMs: 1_000 });
+});

@@ -155,6 +155,80 @@ Deno.test("an event that is older than the own write says nothing about the hold
     assert.equal(a.terms.length, 1);
   }));
 
+Deno.test("an event of an older object of the name says nothing about the holder of the new one", () =>
+  inWorld(async (world) => {
+    world.foreignLease("x", 1);
+    const a = world.candidate("a");
+    a.client.watchDelayMs = 8_000;
+    a.elector.start();
+    await world.clock.advance(500);
+    world.leases.edit(LEASE, { spec: { holderIdentity: "y" } });
+    world.leases.delete(LEASE);
+    const tookMs = await world.until(() => a.leads);
+    assert.ok(tookMs < 7_000, `${tookMs} ms: before the events come`);
+    await world.clock.advance(60_000);
+    assert.equal(a.terms.length, 1);
+  }));
+
+Deno.test("a release that was taken before it is told is passed over", () =>
+  inWorld(async (world) => {
+    world.foreignLease("x", 60);
+    const a = world.candidate("a");
+    a.client.watchDelayMs = 20_000;
+    a.elector.start();
+    await world.clock.advance(500);
+    world.leases.edit(LEASE, { spec: { holderIdentity: "" } });
+    world.leases.edit(LEASE, { spec: { holderIdentity: "y" } });
+    await world.clock.advance(45_000);
+    assert.equal(a.elector.leadership.holder, "y");
+    assert.equal(await a.figure("kubernetes_lease_conflicts_total"), 0);
+    assert.equal(a.client.count("patch"), 0);
+  }));
+
+Deno.test("a holder whose watch begins anew and shows no Lease looks at once", () =>
+  inWorld(async (world) => {
+    const a = world.started("a");
+    await world.clock.advance(100);
+    // The server forgets what happens while the watch is broken, so the watch has to list.
+    world.fake.faults.add({ verb: "watch", count: 1, fault: { type: "watch-break" } });
+    world.leases.delete(LEASE);
+    world.fake.compact();
+    const tookMs = await world.until(() => a.losses.length > 0);
+    assert.ok(tookMs < 1_900, `${tookMs} ms: before the next renewal`);
+    assert.deepEqual(a.losses, ["deleted"]);
+  }));
+
+Deno.test("a waiter polls at once when a watch that worked fails", () =>
+  inWorld(async (world) => {
+    world.started("a");
+    await world.clock.advance(0);
+    const b = world.started("b");
+    await world.clock.advance(30_000);
+    const reads = b.client.count("get");
+    b.client.watchMode = "forbidden";
+    world.fake.faults.add({ verb: "watch", user: "candidate-2", fault: { type: "watch-break" } });
+    await world.clock.advance(8_000);
+    assert.ok(b.client.count("get") - reads >= 3, `${b.client.count("get") - reads} reads`);
+  }));
+
+for (const watchMode of ["works", "forbidden"] as const) {
+  Deno.test(`a store that was restored to a time before the Lease costs the lead, and nobody's Lease is overwritten (watch ${watchMode})`, () =>
+    inWorld(async (world) => {
+      const backup = world.fake.snapshot();
+      const a = world.candidate("a");
+      a.client.watchMode = watchMode;
+      a.elector.start();
+      await world.clock.advance(100);
+      world.fake.restore(backup);
+      world.foreignLease("y", 15);
+      const { metadata } = world.leases.read(LEASE);
+      assert.equal(metadata.resourceVersion, a.term.token, "the version was given a second time");
+      await world.clock.advance(2_500);
+      assert.equal(a.losses.length, 1);
+      assert.equal(world.leases.read(LEASE).spec?.holderIdentity, "y");
+    }));
+}
+
 Deno.test("a watch that breaks its promise and throws costs speed only", () =>
   inWorld(async (world) => {
     const a = world.candidate("a");
