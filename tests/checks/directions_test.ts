@@ -54,6 +54,16 @@ function houseWith(file: string, line: string) {
   return parse(new Map(Object.entries({ ...HOUSE, [file]: `${HOUSE[file]}\n${line}\n` })));
 }
 
+Deno.test("the version and the custom resources are embedded, and no other file from outside", () => {
+  const yaml = `import crd from "../../deploy/crds/one.yaml" with { type: "text" };`;
+  const json = `import manifest from "../../deno.json" with { type: "json" };`;
+  assert.deepEqual(directionOffences(houseWith("handlers/commands/demo.ts", yaml)), []);
+  assert.deepEqual(directionOffences(houseWith("handlers/commands/serve.ts", json)), []);
+  const other = `import x from "../../deploy/crds/../values.yaml" with { type: "text" };`;
+  const [offence] = directionOffences(houseWith("handlers/commands/demo.ts", other));
+  assert.match(offence?.message ?? "", /nothing outside/);
+});
+
 Deno.test("a house that keeps the rules has no offence", () => {
   const syntax = parse(new Map(Object.entries(HOUSE)));
   assert.deepEqual(directionOffences(syntax), []);
