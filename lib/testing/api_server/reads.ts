@@ -45,7 +45,13 @@ export function listObjects(
   const limit = integerIn(query, "limit") ?? 0;
   const position = startOf(store, query);
   const all = store.listAt(kindKey(kind), namespace, position.revision);
-  if (all === null) throw expired("The provided continue parameter is too old");
+  if (all === null) {
+    throw expired(
+      query.get("continue")
+        ? "The provided continue parameter is too old to display a consistent list result"
+        : "The resourceVersion for the provided list is too old.",
+    );
+  }
   const rest = all.filter((object) => keyOf(object) > position.after && matches(object));
   const items = limit > 0 ? rest.slice(0, limit) : rest;
   const last = items.at(-1);

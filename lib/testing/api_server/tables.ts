@@ -65,7 +65,7 @@ export function toTable(
 function cell(object: JsonObject, column: PrinterColumn, nowMs: number): Json {
   const values = evaluate(object, column.jsonPath);
   const [first] = values;
-  if (first === undefined || first === null) return column.type === "date" ? "<unknown>" : "";
+  if (first === undefined || first === null) return null;
   if (column.type === "date") return age(String(first), nowMs);
   if (column.type === "integer" || column.type === "number") return first;
   return values.map((value) => typeof value === "string" ? value : JSON.stringify(value)).join(",");
