@@ -5,17 +5,18 @@
  */
 
 import assert from "node:assert/strict";
+import type { GateRecord } from "../../lib/group/gate_lease.ts";
 import { MYSQL_FAILOVER_GROUPS, type MysqlFailoverGroup } from "../../lib/group/types.ts";
-import type { Stored } from "../../lib/kube/api.ts";
 import { type Lease, LEASES } from "../../lib/kube/resources.ts";
 import { leaseObject } from "../../lib/lease/lease_object.ts";
-import { holdName, slotName } from "../../lib/lease/names.ts";
+import { gateName, holdName, slotName } from "../../lib/lease/names.ts";
 import { formatTime, hashToken, type LeaseRecord, parseRecord } from "../../lib/lease/record.ts";
 import { type Answer, type DeploymentClient, grantedBody } from "../service/deployment_client.ts";
 import { DEPLOYER, type InProcessService, NAMESPACE } from "../service/in_process.ts";
 
 /** The annotation that carries a record. */
 export const RECORD_ANNOTATION = "bloodraven.shipstream.io/deployment-lease";
+const GATE_ANNOTATION = "bloodraven.shipstream.io/deployment-gate";
 /** The annotation that asks for a revocation. */
 export const REVOKE = "bloodraven.shipstream.io/revoke-deployment-leases";
 /** Options of a hold. */
@@ -94,6 +95,21 @@ export function storedRecord(service: InProcessService, name = slotName("orders"
   return parseRecord(annotation ?? "");
 }
 
+/** Changes members of the gate's record, as a planner or an operator would. */
+export function changeGate(service: InProcessService, change: Partial<GateRecord>): void {
+  const name = gateName("orders");
+  const gate = storedLease(service, name);
+  assert.ok(gate);
+  const { [GATE_ANNOTATION]: text = "", ...annotations } = gate.metadata.annotations ?? {};
+  const record: unknown = JSON.parse(text);
+  const changed = JSON.stringify({ ...Object(record), ...change });
+  const metadata = {
+    ...gate.metadata,
+    annotations: { ...annotations, [GATE_ANNOTATION]: changed },
+  };
+  service.fake.seed(LEASES, { ...gate, metadata });
+}
+
 /** Stores so many active holds of other operations, as earlier deployments would have left them. */
 export function seedHolds(service: InProcessService, count: number): void {
   const { uid = "" } = storedGroup(service).metadata;
@@ -122,12 +138,4 @@ export function seedHolds(service: InProcessService, count: number): void {
       }),
     );
   }
-}
-
-/** Writes a Lease over what is there, as somebody else would. */
-export function seedLease(service: InProcessService, lease: Lease): Stored<Lease> {
-  const stored = service.fake.seed(LEASES, lease);
-  const { name, uid, resourceVersion } = stored.metadata;
-  assert.ok(name && uid && resourceVersion);
-  return { ...stored, metadata: { ...stored.metadata, name, uid, resourceVersion } };
 }
