@@ -80,7 +80,7 @@ export function kubectlLines({ folder }: HintParts): readonly string[] {
     "kubectl get lease -w",
     "# Take all leases of the group back: the next renewal is answered 409 'revoked'",
     `kubectl annotate mysqlfailovergroup ${GROUP.name} ${REVOKE_ANNOTATION}=now`,
-    "# And allow new ones again",
+    "# And allow new ones again. A revoked operation stays so: give the next one another operationId",
     `kubectl annotate mysqlfailovergroup ${GROUP.name} ${REVOKE_ANNOTATION}-`,
   ];
 }

@@ -95,6 +95,14 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
   });
 }
 
+Deno.test("a demo that is asked to end while it sets itself up leaves nothing behind", async () => {
+  await using demo = await DemoProcess.start([]);
+  await demo.printed(/^Holdfast/);
+  demo.kill("SIGINT");
+  const { code, errors, left } = await demo.ended();
+  assert.deepEqual({ code, errors, left }, { code: 0, errors: "", left: [] });
+});
+
 /** A first port with three more free ones behind it, as far as a look can tell. */
 function freePorts(): number {
   for (;;) {

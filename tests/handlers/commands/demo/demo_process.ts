@@ -83,9 +83,14 @@ export class DemoProcess implements AsyncDisposable {
   }
 
   /** Waits until the story is over and all hints are printed. */
-  async ready(): Promise<void> {
+  ready(): Promise<void> {
+    return this.printed(LAST_LINE);
+  }
+
+  /** Waits for a line. */
+  async printed(wanted: RegExp): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const look = () => void (this.#lines.some((line) => LAST_LINE.test(line)) && resolve());
+    const look = () => void (this.#lines.some((line) => wanted.test(line)) && resolve());
     const fail = () => reject(new Error(`Cannot go on:\n${this.#lines.join("\n")}${this.#errors}`));
     const timer = setTimeout(fail, PATIENCE_MS);
     this.#onLine = look;
@@ -98,11 +103,11 @@ export class DemoProcess implements AsyncDisposable {
     }
   }
 
-  /** The lines from one to another, both left out, without blank ones. */
-  between(first: string, last: string): readonly string[] {
+  /** The lines from one to another, or to the end, both left out and without blank ones. */
+  between(first: string, last?: string): readonly string[] {
     const start = this.#lines.indexOf(first);
-    const end = this.#lines.indexOf(last, start);
-    return this.#lines.slice(start + 1, end === -1 ? undefined : end).filter((line) => line !== "");
+    const end = last === undefined ? undefined : this.#lines.indexOf(last, start);
+    return this.#lines.slice(start + 1, end).filter((line) => line !== "");
   }
 
   /** Sends a signal. */
