@@ -6,9 +6,17 @@
  * change itself raises the generation and so ends every lease.
  *
  * ```ts
- * const mark = { api, clock, group: { namespace: "database", name: "orders" }, by: "my-operator" };
- * markTopologyPending(mark, { signal }).catch((error) => logger.debug("not marked", { error: error.name }));
- * await failOver();
+ * async function failOver(
+ *   parts: Pick<TopologyPendingParts, "api" | "clock">,
+ *   promote: () => Promise<void>,
+ *   signal: AbortSignal,
+ * ) {
+ *   const group = { namespace: "database", name: "orders" };
+ *   const marked = markTopologyPending({ ...parts, group, by: "my-operator" }, { signal });
+ *   const told = marked.catch((error: Error) => `not marked: ${error.name}`);
+ *   await promote();
+ *   return await told;
+ * }
  * ```
  *
  * The mark ends by itself once status confirms the change, and 60 s after it was set or renewed.

@@ -51,9 +51,11 @@ export class CallLog {
    * How many calls match, of those that the log keeps.
    *
    * ```ts
-   * fake.calls.reset();
-   * await renew();
-   * assert.equal(fake.calls.count({ verb: "update", resource: "leases.coordination.k8s.io" }), 1);
+   * async function updatesOf(calls: CallLog, work: () => Promise<void>): Promise<number> {
+   *   calls.reset();
+   *   await work();
+   *   return calls.count({ verb: "update", resource: "leases.coordination.k8s.io" });
+   * }
    * ```
    */
   count(filter: CallFilter = {}): number {

@@ -63,6 +63,9 @@ export interface ServiceAccountTokenOptions {
  * A Kubernetes cluster in memory.
  *
  * ```ts
+ * import { CONFIG_MAPS } from "@holdfast/holdfast/kube";
+ * import { seededEntropy, TestClock } from "@holdfast/holdfast/testing";
+ *
  * const clock = new TestClock();
  * await using fake = new FakeCluster({ clock, entropy: seededEntropy(1) });
  * fake.seed(CONFIG_MAPS, { metadata: { namespace: "default", name: "settings" }, data: { color: "red" } });

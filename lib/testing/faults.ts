@@ -119,12 +119,15 @@ export class FaultBook {
    * Adds a fault. It holds until it is removed, or its count is used up.
    *
    * ```ts
-   * const fault = fake.faults.add({
-   *   verb: "update",
-   *   resource: "leases",
-   *   count: 1,
-   *   fault: { type: "lost-answer", as: "reset" },
-   * });
+   * // `fake.faults` of a FakeCluster
+   * function loseOneAnswer(faults: FaultBook): FaultHandle {
+   *   return faults.add({
+   *     verb: "update",
+   *     resource: "leases",
+   *     count: 1,
+   *     fault: { type: "lost-answer", as: "reset" },
+   *   });
+   * }
    * ```
    */
   add(rule: FaultRule): FaultHandle {
