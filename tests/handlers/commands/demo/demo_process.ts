@@ -49,12 +49,13 @@ export class DemoProcess implements AsyncDisposable {
   /** Starts a demo. */
   static async start(
     args: readonly string[],
-    { program = taskProgram(), env = {} }: DemoProcessOptions = {},
+    { program, env = {} }: DemoProcessOptions = {},
   ): Promise<DemoProcess> {
     const folder = await Deno.makeTempDir({ prefix: "demo-test-" });
-    const coverage = Deno.env.get("DENO_COVERAGE_DIR");
+    // A program that is no file of the project must not write into the data of what is covered.
+    const coverage = program === undefined ? Deno.env.get("DENO_COVERAGE_DIR") : undefined;
     const child = new Deno.Command(Deno.execPath(), {
-      args: [...program, "demo", ...args],
+      args: [...program ?? taskProgram(), "demo", ...args],
       cwd: pathOf(ROOT),
       clearEnv: true,
       env: {
