@@ -252,7 +252,6 @@ export class Elector implements Candidate {
         await this.#alarm.wait(seen, { until: { clock: this.#options.clock, atMs: dueMs } });
         continue;
       }
-      if (this.#act === "look") this.#hold.doubt();
       this.#act = "no";
       dueMs = nowMs + this.#drawPauses().retryMs;
       await this.#renew(term);

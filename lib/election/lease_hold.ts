@@ -61,11 +61,6 @@ export class LeaseHold {
     return this.#sure;
   }
 
-  /** Something was heard that only a look can clear up. */
-  doubt(): void {
-    this.#sure = false;
-  }
-
   /** What to do about the Lease as it was seen last. */
   move(nowMs: number): Move {
     return this.#observation.move(this.#claim, nowMs);

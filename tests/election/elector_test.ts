@@ -439,6 +439,19 @@ Deno.test("a second process with the same identity is foreign and waits", () =>
     assert.ok(tookMs >= 12_500, `${tookMs} ms`);
   }));
 
+Deno.test("two processes that take the Lease in one and the same millisecond write different acquire times", async () => {
+  const times = new Set<string | null | undefined>();
+  for (const others of [0, 1]) {
+    await inWorld(async (world) => {
+      for (let other = 0; other < others; other++) world.candidate("other");
+      world.started("same");
+      await world.clock.advance(0);
+      times.add(world.leases.read(LEASE).spec?.acquireTime);
+    });
+  }
+  assert.equal(times.size, 2);
+});
+
 for (const watchMode of ["works", "forbidden"] as const) {
   Deno.test(`a candidate whose create was stored and never answered knows its Lease again (watch ${watchMode})`, () =>
     inWorld(async (world) => {

@@ -230,6 +230,21 @@ Deno.test("a task that throws what the signal aborted with has stopped, and has 
     assert.deepEqual(a.losses, ["stopped"]);
   }));
 
+Deno.test("a task that throws an abort of its own, while its term goes on, has failed", () =>
+  inWorld(async (world) => {
+    const a = world.candidate("a");
+    const { done, errors } = run(world, a, [{
+      name: "impatient",
+      run: () => Promise.reject(new DOMException("aborted", "AbortError")),
+    }]);
+    a.elector.start();
+    await world.clock.advance(1_000);
+    assert.equal(errors.length, 1);
+    assert.deepEqual(a.losses, ["resigned"]);
+    await a.stop();
+    await done;
+  }));
+
 Deno.test("a task that fails while it stops is told too", () =>
   inWorld(async (world) => {
     const a = world.candidate("a");

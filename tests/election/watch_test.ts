@@ -185,7 +185,7 @@ Deno.test("a release that was taken before it is told is passed over", () =>
     assert.equal(a.client.count("patch"), 0);
   }));
 
-Deno.test("a holder whose watch begins anew and shows no Lease looks at once", () =>
+Deno.test("a holder whose watch begins anew and shows no Lease renews at once, and so learns of it", () =>
   inWorld(async (world) => {
     const a = world.started("a");
     await world.clock.advance(100);
