@@ -48,6 +48,9 @@ export class BinariesError extends Error {
 /** The variable with which CI says that a skipped cluster test is a failure. */
 export const REQUIRED_VARIABLE = "HOLDFAST_CLUSTER_TESTS";
 
+/** Set once {@linkcode SKIPPED_LINE} was told. Test files share nothing with each other but the environment. */
+const TOLD_VARIABLE = "HOLDFAST_CLUSTER_TESTS_SKIPPED";
+
 /** The one line that stands for all cluster tests that were skipped. */
 export const SKIPPED_LINE =
   "Cluster tests are skipped: there is no API server in the cache and no Go to build one. " +
@@ -116,6 +119,13 @@ export function kubernetesVersion(goMod: string): string {
 /** Writes a line to standard error at once, so that a person who waits sees why. */
 export function printLine(line: string): void {
   Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`));
+}
+
+/** Tells {@linkcode SKIPPED_LINE}, unless this process or the one that started it told it before. */
+export function tellSkipped(tell: (line: string) => void = printLine): void {
+  if (Deno.env.get(TOLD_VARIABLE) !== undefined) return;
+  Deno.env.set(TOLD_VARIABLE, "true");
+  tell(SKIPPED_LINE);
 }
 
 /** What the linker writes into the programs, so that `/version` tells the truth. */

@@ -4,14 +4,12 @@
  * @module
  */
 
-import { type Binaries, ensureBinaries, printLine, SKIPPED_LINE } from "./binaries.ts";
+import { type Binaries, ensureBinaries, tellSkipped } from "./binaries.ts";
 import { type Cluster, type ClusterOptions, startCluster } from "./cluster.ts";
-
-const TOLD_VARIABLE = "HOLDFAST_CLUSTER_TESTS_SKIPPED";
 
 // Before any test is registered: only then can a test be marked as skipped, and none passes without having run.
 const binaries: Binaries | null = await ensureBinaries();
-if (binaries === null) tellOnce(SKIPPED_LINE);
+if (binaries === null) tellSkipped();
 
 /** True when there is a real API server to test with. */
 export const hasCluster: boolean = binaries !== null;
@@ -68,10 +66,3 @@ export const clusterTest: ClusterTest = (name, body) => {
   shared ??= useCluster();
   shared(name, body);
 };
-
-/** Files run in one process and share nothing but its environment: so the line is told once for all of them. */
-function tellOnce(line: string): void {
-  if (Deno.env.get(TOLD_VARIABLE) !== undefined) return;
-  Deno.env.set(TOLD_VARIABLE, "true");
-  printLine(line);
-}
