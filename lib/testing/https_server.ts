@@ -43,9 +43,10 @@ export async function listenHttps(
   const { key, cert, hostname = "127.0.0.1", port = 0 } = options;
   const running = new Set<Promise<void>>();
   const server = https.createServer({ key, cert }, (incoming, outgoing) => {
-    const work = serve(handle, incoming, outgoing);
+    const work: Promise<void> = serve(handle, incoming, outgoing).then(() => {
+      running.delete(work);
+    });
     running.add(work);
-    work.finally(() => running.delete(work));
   });
   // Longer than a client keeps a connection, so that none is closed just as the next request is sent on it.
   server.keepAliveTimeout = KEEP_ALIVE_MS;

@@ -14,6 +14,7 @@ import {
   WIDGETS_PATH,
 } from "./helpers.ts";
 
+const OWNER = { apiVersion: "v1", kind: "ConfigMap", name: "m", uid: "u" };
 const CONFIG_MAPS_PATH = "/api/v1/namespaces/default/configmaps";
 
 Deno.test("POST creates with uid, version and time, and a second one is 409 AlreadyExists", async () => {
@@ -165,6 +166,34 @@ Deno.test("a JSON patch is applied whole or, when a test fails, not at all", asy
   assert.equal(stored.body.spec?.holderIdentity, "c");
 });
 
+Deno.test("the operations of a JSON patch, and patches that are none", async () => {
+  const { fake } = newFake();
+  await ask(fake, "POST", LEASES_PATH, lease("a", { labels: { a: "1", b: "2" } }));
+  const path = `${LEASES_PATH}/a`;
+  const changed = await patch(fake, path, [
+    { op: "copy", from: "/metadata/labels/a", path: "/metadata/labels/c" },
+    { op: "move", from: "/metadata/labels/b", path: "/metadata/labels/d" },
+    { op: "remove", path: "/metadata/labels/a" },
+    { op: "add", path: "/metadata/labels/example.io~1e", value: "3" },
+  ], JSON_PATCH);
+  assert.deepEqual(changed.body.metadata?.labels, { c: "1", d: "2", "example.io/e": "3" });
+  for (
+    const operation of [
+      "x",
+      { op: "remove" },
+      { op: "frob", path: "/spec" },
+      { op: "move", path: "/spec" },
+      { op: "remove", path: "/metadata/labels/none" },
+      { op: "replace", path: "", value: 5 },
+    ]
+  ) {
+    const answer = await patch(fake, path, [operation], JSON_PATCH);
+    assert.equal(answer.status, 422, JSON.stringify(operation));
+  }
+  assert.equal((await patch(fake, path, {}, JSON_PATCH)).status, 400);
+  for (const text of ["{", "[]", '"x"']) assert.equal((await patch(fake, path, text)).status, 400);
+});
+
 Deno.test("DELETE judges its preconditions, uid first, and answers a Status", async () => {
   const { fake } = newFake();
   const created = await ask(fake, "POST", LEASES_PATH, lease("a"));
@@ -282,6 +311,7 @@ Deno.test("names, labels, annotations and owners follow the rules of Kubernetes"
   ]);
   const owner = { apiVersion: "", kind: "", name: "", uid: "" };
   assert.equal((await fields({ ownerReferences: [owner] })).length, 4);
+  assert.deepEqual(await fields({ ownerReferences: [{ ...owner, ...OWNER }] }), []);
   assert.deepEqual(await fields({ finalizers: ["a b"] }), ["metadata.finalizers"]);
   const number = await ask(fake, "POST", LEASES_PATH, lease("a", { labels: { a: 1 } }));
   assert.equal(number.status, 400);

@@ -6,7 +6,7 @@
  * @module
  */
 
-import { frozenCopy, type JsonObject, objectAt, stringAt, without } from "./json.ts";
+import { frozenCopy, type JsonObject, objectAt, stringAt } from "./json.ts";
 
 /** One change, as a watch tells it. */
 export interface Change {
@@ -142,11 +142,6 @@ export class Store {
     return object;
   }
 
-  /** Moves the version on without a change, as a write to something that nobody looks at does. */
-  advance(): void {
-    this.#revision++;
-  }
-
   /** Forgets the history up to this version. */
   compact(revision: number): void {
     this.#compactedTo = Math.max(this.#compactedTo, Math.min(revision, this.#revision));
@@ -203,9 +198,4 @@ function inOrder(objects: ReadonlyMap<string, JsonObject>, namespace: string): J
 /** The order of etcd. Names and namespaces are ASCII, for which code units and bytes are the same. */
 function byBytes(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
-}
-
-/** The object without its version, as it compares with another. */
-export function withoutRevision(object: JsonObject): JsonObject {
-  return { ...object, metadata: without(objectAt(object, "metadata"), "resourceVersion") };
 }

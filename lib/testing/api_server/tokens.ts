@@ -246,7 +246,7 @@ export function toBase64Url(bytes: Uint8Array): string {
   return bytes.toBase64({ alphabet: "base64url", omitPadding: true });
 }
 
-/** @throws {SyntaxError} */
+/** Reads what {@linkcode toBase64Url} wrote. @throws {SyntaxError} */
 export function fromBase64Url(text: string): Uint8Array {
   return Uint8Array.fromBase64(text, { alphabet: "base64url" });
 }
