@@ -27,8 +27,8 @@ import { toTable, wantsTable } from "./tables.ts";
 import type { Tokens } from "./tokens.ts";
 import { forbiddenResource, type Rbac, type User } from "./users.ts";
 import { openWatch, type WatchStream } from "./watches.ts";
-import type { WriteResult, WriteTarget } from "./writes.ts";
-import { Writer } from "./writes.ts";
+import type { WriteTarget } from "./write_checks.ts";
+import { Writer, type WriteResult } from "./writes.ts";
 
 /** One call. */
 export interface ServerCall {

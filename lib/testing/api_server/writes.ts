@@ -8,15 +8,13 @@ import type { Entropy } from "../../runtime/entropy.ts";
 import {
   alreadyExists,
   ApiError,
-  badRequest,
-  conflict,
   detailsToJson,
   forbidden,
   invalid,
   invalidValue,
   notFound,
 } from "./api_error.ts";
-import { decodeObject, type FieldValidation } from "./decode_object.ts";
+import { decodeObject } from "./decode_object.ts";
 import {
   arrayAt,
   equal,
@@ -32,18 +30,15 @@ import { apiVersionOf, type Kind, kindKey } from "./kinds.ts";
 import { metadataFaults, metadataUpdateFaults } from "./names.ts";
 import { objectKey, type Store } from "./store.ts";
 import { timestamp } from "./wire_types.ts";
-
-/** What a write is about. */
-export interface WriteTarget {
-  readonly kind: Kind;
-  readonly namespace: string;
-  /** Empty for a POST. */
-  readonly name: string;
-  /** `status`, or empty. */
-  readonly subresource: string;
-  readonly dryRun: boolean;
-  readonly fieldValidation: FieldValidation;
-}
+import {
+  checkName,
+  checkPreconditions,
+  checkVersion,
+  keyIn,
+  placed,
+  uidConflict,
+  type WriteTarget,
+} from "./write_checks.ts";
 
 /** What a write answers. */
 export interface WriteResult {
@@ -317,71 +312,6 @@ function isCounted(kind: Kind): boolean {
   return kind.custom !== null || (kind.statusIsolated && kind.group !== "");
 }
 
-function keyIn(target: WriteTarget): string {
-  return objectKey(target.namespace, target.name);
-}
-
-/** The object in the namespace of the URL. @throws {ApiError} 400, when it names another. */
-function placed(target: WriteTarget, object: JsonObject): JsonObject {
-  const metadata = objectAt(object, "metadata");
-  const namespace = stringAt(metadata, "namespace");
-  if (!target.kind.namespaced) return object;
-  if (namespace !== "" && namespace !== target.namespace) {
-    throw badRequest(
-      "the namespace of the provided object does not match the namespace sent on the request",
-    );
-  }
-  return { ...object, metadata: { ...metadata, namespace: target.namespace } };
-}
-
-function checkName(target: WriteTarget, object: JsonObject): void {
-  const name = stringAt(objectAt(object, "metadata"), "name");
-  if (name === "") {
-    throw badRequest(
-      `the name of the object (${target.name} based on URL) was undeterminable: name must be provided`,
-    );
-  }
-  if (name !== target.name) {
-    throw badRequest(
-      `the name of the object (${name}) does not match the name on the URL (${target.name})`,
-    );
-  }
-}
-
-function uidConflict(target: WriteTarget, uid: string, storedUid: string): ApiError {
-  const { kind, name } = target;
-  const key = `/registry/${kind.custom ? `${kind.group}/` : ""}${kind.plural}/${keyIn(target)}`;
-  return conflict(
-    kind.plural,
-    kind.group,
-    name,
-    `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ` +
-      `UID in precondition: ${uid}, UID in object meta: ${storedUid}`,
-  );
-}
-
-function checkVersion(target: WriteTarget, stored: JsonObject, incoming: JsonObject): void {
-  const { kind, name } = target;
-  const version = stringAt(objectAt(incoming, "metadata"), "resourceVersion");
-  if (version !== "" && !/^\d+$/.test(version)) {
-    throw new ApiError(500, "", `strconv.ParseUint: parsing "${version}": invalid syntax`);
-  }
-  if (version === "" || version === "0") {
-    if (kind.unconditionalUpdate) return;
-    throw invalid(kind.plural, kind.group, name, [
-      invalidValue("metadata.resourceVersion", 0, "must be specified for an update"),
-    ]);
-  }
-  if (version !== stringAt(objectAt(stored, "metadata"), "resourceVersion")) {
-    throw conflict(
-      kind.plural,
-      kind.group,
-      name,
-      "the object has been modified; please apply your changes to the latest version and try again",
-    );
-  }
-}
-
 /** The new object of a write to the main URL: what the server owns is taken from the stored one. */
 function mainUpdate(kind: Kind, stored: JsonObject, incoming: JsonObject): JsonObject {
   const was = objectAt(stored, "metadata");
@@ -407,38 +337,6 @@ function counted(kind: Kind, stored: JsonObject, object: JsonObject): JsonObject
   const metadata = objectAt(object, "metadata");
   const generation = typeof metadata.generation === "number" ? metadata.generation + 1 : 1;
   return { ...object, metadata: { ...metadata, generation } };
-}
-
-/** The uid is judged before the version, as on the server. */
-function checkPreconditions(
-  target: WriteTarget,
-  stored: JsonObject,
-  preconditions: JsonObject,
-): void {
-  const { kind, name } = target;
-  const metadata = objectAt(stored, "metadata");
-  const uid = stringAt(preconditions, "uid");
-  const version = stringAt(preconditions, "resourceVersion");
-  const storedUid = stringAt(metadata, "uid");
-  const storedVersion = stringAt(metadata, "resourceVersion");
-  if (uid !== "" && uid !== storedUid) {
-    throw conflict(
-      kind.kind,
-      kind.group,
-      name,
-      `the UID in the precondition (${uid}) does not match the UID in record (${storedUid}). The object might have ` +
-        "been deleted and then recreated",
-    );
-  }
-  if (version !== "" && version !== storedVersion) {
-    throw conflict(
-      kind.kind,
-      kind.group,
-      name,
-      `the ResourceVersion in the precondition (${version}) does not match the ResourceVersion in record ` +
-        `(${storedVersion}). The object might have been modified`,
-    );
-  }
 }
 
 function deleted(kind: Kind, metadata: JsonObject): JsonObject {
