@@ -154,12 +154,12 @@ export class LeadershipCell implements Leadership {
       const term = this.#term;
       if (term !== null && term !== last && this.isLeader()) {
         last = term;
-        const body = Promise.withResolvers<void>();
-        term.waitUntil(body.promise);
+        let endBody = () => {};
+        term.waitUntil(new Promise<void>((resolve) => endBody = resolve));
         try {
           yield term;
         } finally {
-          body.resolve();
+          endBody();
         }
       } else if (this.#closed) return;
       else await this.#changes.wait(seen, signal === undefined ? {} : { signal });

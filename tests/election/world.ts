@@ -77,7 +77,7 @@ export class Candidate {
       timing: TIMING,
       ...more,
     });
-    this.#collected = this.#collect();
+    this.#collected = this.#collect(world.tokens);
   }
 
   get leads(): boolean {
@@ -121,8 +121,11 @@ export class Candidate {
     await this.#collected;
   }
 
-  async #collect(): Promise<void> {
-    for await (const term of this.elector.terms(this.#collecting.signal)) this.terms.push(term);
+  async #collect(tokens: string[]): Promise<void> {
+    for await (const term of this.elector.terms(this.#collecting.signal)) {
+      this.terms.push(term);
+      tokens.push(term.token);
+    }
   }
 }
 
@@ -173,6 +176,8 @@ export class World {
   readonly fake = new FakeCluster({ clock: this.clock, entropy: seededEntropy(99) });
   readonly leases = new Kubectl(this.fake);
   readonly candidates: Candidate[] = [];
+  /** The tokens of all terms of all candidates, in the order in which the terms began. */
+  readonly tokens: string[] = [];
 
   /** Makes a candidate; it has not started. */
   candidate(identity: string, more: Partial<ElectorOptions> & { clock?: Clock } = {}): Candidate {
