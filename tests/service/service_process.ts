@@ -102,6 +102,11 @@ export class ServiceProcess implements AsyncDisposable {
     }
   }
 
+  /** The process id. */
+  get pid(): number {
+    return this.#child.pid;
+  }
+
   /** Sends a signal. */
   kill(signal: Deno.Signal): void {
     this.#child.kill(signal);

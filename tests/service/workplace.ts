@@ -19,12 +19,17 @@ export const AUDIENCE = "bloodraven-deploy";
 const serviceRules: readonly RoleRule[] = [
   { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
   { apiGroups: ["shipstream.io"], resources: ["mysqldatabases"], verbs: ["list"] },
-  { apiGroups: ["shipstream.io"], resources: ["mysqlfailovergroups"], verbs: ["get"] },
+  {
+    apiGroups: ["shipstream.io"],
+    resources: ["mysqlfailovergroups"],
+    verbs: ["get", "list", "patch", "watch"],
+  },
   {
     apiGroups: ["coordination.k8s.io"],
     resources: ["leases"],
-    verbs: ["get", "list", "create", "update", "patch", "watch"],
+    verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
   },
+  { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
 ];
 
 /** A place to work in. Give it back when the test is over. */
@@ -101,12 +106,17 @@ export class Workplace implements AsyncDisposable {
     });
   }
 
-  /** Waits until a service leads, as a client sees it. */
-  async untilLeading(client: DeploymentClient): Promise<void> {
+  /** A token of the service's own account, for the API server. */
+  serviceToken(): Promise<string> {
+    return this.cluster.token({ namespace: this.namespace, serviceAccount: "holdfast" });
+  }
+
+  /** Waits until a service leads, as a client sees it: it asks every `pauseMs` milliseconds. */
+  async untilLeading(client: DeploymentClient, pauseMs = 50): Promise<void> {
     const until = performance.now() + 30_000;
     while ((await client.observe()).body.error === "not_leader") {
       if (performance.now() > until) throw new Error("Cannot go on as nobody leads");
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }
 
