@@ -25,7 +25,6 @@ Deno.addSignalListener("SIGUSR1", () => {
     ffi: attempt(() => Deno.dlopen("nothing.so", {})),
     // The certificates of the demo need this API of decorators, and nothing else here does.
     demoIsLoaded: "defineMetadata" in Reflect,
-    residentMegabytes: Math.round(Deno.memoryUsage().rss / 1e6),
   };
   Deno.stderr.writeSync(new TextEncoder().encode(`${JSON.stringify(outcome)}\n`));
 });
