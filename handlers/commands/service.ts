@@ -9,8 +9,12 @@ import { DatabaseReader } from "../../lib/auth/databases.ts";
 import { reviewMetrics } from "../../lib/auth/metrics.ts";
 import { TokenReviewer } from "../../lib/auth/token_review.ts";
 import type { Config } from "../../lib/config/schema.ts";
-import { Elector, type Leadership } from "../../lib/election/mod.ts";
-import { TopologyReader } from "../../lib/group/topology.ts";
+import {
+  type ElectionTiming,
+  Elector,
+  type Leadership,
+  runLeaderTasks,
+} from "../../lib/election/mod.ts";
 import { startCertificateRotation } from "../../lib/host/certificate_rotation.ts";
 import { InFlight } from "../../lib/host/in_flight.ts";
 import type { Lifecycle } from "../../lib/host/lifecycle.ts";
@@ -20,11 +24,7 @@ import type { Metrics } from "../../lib/host/metrics.ts";
 import { startPlainListener } from "../../lib/host/plain_listener.ts";
 import { startTlsListener } from "../../lib/host/tls_listener.ts";
 import type { KubeApi } from "../../lib/kube/api.ts";
-import { LeaseCoordinator } from "../../lib/lease/coordinator.ts";
 import type { LeaseTime } from "../../lib/lease/lease_time.ts";
-import { LeaseMetrics } from "../../lib/lease/metrics.ts";
-import { KeyedQueue } from "../../lib/lease/queue.ts";
-import { LeaseStore } from "../../lib/lease/store.ts";
 import { leaseTimeMetrics } from "../../lib/lease/time_metrics.ts";
 import { type Clock, sleep, startDeadline } from "../../lib/runtime/clock.ts";
 import type { Entropy } from "../../lib/runtime/entropy.ts";
@@ -33,6 +33,7 @@ import { createDeployApi } from "../http/deploy.ts";
 import { createMetricsApp } from "../http/metrics.ts";
 import { createProbes } from "../http/probes.ts";
 import { createTlsApp } from "../http/tls_app.ts";
+import { createGroupWork } from "./group_work.ts";
 import { ServingTerm } from "./serving_term.ts";
 
 /** What the service is made of. */
@@ -82,11 +83,10 @@ const LISTENER_GRACE_MS = 10_000;
 export async function startService(parts: ServiceParts): Promise<Service> {
   const { config, clock, logger, lifecycle, metrics } = parts;
   const inFlight = new InFlight();
-  const leaseMetrics = new LeaseMetrics(metrics.registry);
   leaseTimeMetrics(metrics.registry, parts.leaseTime);
-  const leads = () => !lifecycle.stopping.aborted && term.serves();
-  const coordinator = createCoordinator(parts, leaseMetrics, leads);
-  const term = new ServingTerm(coordinator, inFlight);
+  const leads = () => !lifecycle.stopping.aborted && serving.serves();
+  const { coordinator, leases, loop } = createGroupWork(parts, leads);
+  const serving = new ServingTerm(coordinator, inFlight);
 
   const deploy = config.deploy_api.enabled
     ? createDeployApi({
@@ -101,7 +101,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
         clock,
       }),
       coordinator,
-      leases: leaseMetrics,
+      leases,
     })
     : null;
 
@@ -112,34 +112,24 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   lifecycle.onShutdown("prestop grace", async ({ signal }) => {
     await sleep(clock, config.host.prestop_grace_secs * 1000, signal);
   });
-  const following = term.follow(elector);
+  const leading = runLeaderTasks({
+    candidate: elector,
+    tasks: config.deploy_api.enabled ? [serving, loop] : [serving],
+    timing: electionTiming(parts),
+    clock,
+    logger,
+    // It is logged, and the next term begins anew.
+    onTaskError: () => {},
+    exit: () => void lifecycle.stop("a leader task overran"),
+  });
   elector.start();
   lifecycle.onShutdown("election", async ({ signal }) => {
     // Requests end with their own deadline. What is not settled then keeps the Lease, which runs out by itself.
     using budget = startDeadline(clock, config.deploy_api.request_timeout, signal);
     await elector.stop(budget.signal);
-    await following;
+    await leading;
   });
   return { addresses, leadership };
-}
-
-function createCoordinator(
-  { config, clock, entropy, api, leaseTime }: ServiceParts,
-  metrics: LeaseMetrics,
-  leads: () => boolean,
-): LeaseCoordinator {
-  const { max_clock_offset, max_status_age } = config.deploy_api;
-  return new LeaseCoordinator({
-    store: new LeaseStore(api),
-    topology: new TopologyReader({ api, clock, maxStatusAgeMs: max_status_age }),
-    time: leaseTime,
-    clock,
-    entropy,
-    queue: new KeyedQueue(),
-    metrics,
-    leads,
-    limits: { maxClockOffsetMs: max_clock_offset, maxHoldAgeMs: 0 },
-  });
 }
 
 function createReviewer({ config, clock, api, metrics }: ServiceParts): TokenReviewer {
@@ -160,12 +150,17 @@ function createElector(parts: ServiceParts): Elector {
     leaseName: election.lease_name,
     identity,
     releaseOnStop: election.release_on_shutdown,
-    timing: {
-      leaseDurationMs: election.lease_duration_secs * 1000,
-      renewDeadlineMs: election.renew_deadline_secs * 1000,
-      retryPeriodMs: election.retry_period_secs * 1000,
-    },
+    timing: electionTiming(parts),
   });
+}
+
+function electionTiming({ config }: ServiceParts): ElectionTiming {
+  const election = config.kubernetes.leader_election;
+  return {
+    leaseDurationMs: election.lease_duration_secs * 1000,
+    renewDeadlineMs: election.renew_deadline_secs * 1000,
+    retryPeriodMs: election.retry_period_secs * 1000,
+  };
 }
 
 async function startListeners(

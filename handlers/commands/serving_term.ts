@@ -4,12 +4,13 @@
  * @module
  */
 
-import type { Candidate, Term } from "../../lib/election/mod.ts";
+import type { LeaderTask, Term } from "../../lib/election/mod.ts";
 import type { InFlight } from "../../lib/host/in_flight.ts";
 import type { LeaseCoordinator } from "../../lib/lease/coordinator.ts";
 
-/** Follows the terms of an election: the API is open from the beginning of a term to its end, and not a moment longer. */
-export class ServingTerm {
+/** The leader task that opens the API: from the beginning of a term to its end, and not a moment longer. */
+export class ServingTerm implements LeaderTask {
+  readonly name = "deployment API";
   readonly #coordinator: Pick<LeaseCoordinator, "beginTerm" | "endTerm">;
   readonly #inFlight: InFlight;
   #term: Term | null = null;
@@ -24,17 +25,8 @@ export class ServingTerm {
     return this.#term !== null && !this.#term.signal.aborted && this.#term.isValid();
   }
 
-  /** Runs until the candidate stops. */
-  async follow(candidate: Candidate): Promise<void> {
-    for await (const term of candidate.terms()) {
-      const work = this.#serve(term);
-      // The Lease is not released, and this replica does not campaign, before the requests in flight have settled.
-      term.waitUntil(work);
-      await work;
-    }
-  }
-
-  async #serve(term: Term): Promise<void> {
+  /** Serves for a term. The Lease is not released before the requests in flight have settled. */
+  async run(term: Term): Promise<void> {
     this.#coordinator.beginTerm();
     this.#term = term;
     await ended(term.signal);

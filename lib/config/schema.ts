@@ -64,6 +64,12 @@ export const configSchema = z.strictObject({
       MINUTE,
       "How long one request may take, from its first byte to its answer.",
     ),
+    terminal_hold_retention: duration(
+      "24h",
+      0,
+      8_760 * HOUR,
+      "How long a failover hold that expired or was released is kept. `0s` keeps it as long as its group.",
+    ),
     max_clock_offset: duration(
       "1s",
       100,

@@ -10,6 +10,7 @@
 
 import type { KubeApi } from "../kube/api.ts";
 import { KubeError, NotFoundError } from "../kube/errors.ts";
+import { microTime } from "../kube/micro_time.ts";
 import { type Event, EVENTS } from "../kube/resources.ts";
 import { type Clock, DeadlineExceededError, startDeadline } from "../runtime/clock.ts";
 import { type Entropy, toHex } from "../runtime/entropy.ts";
@@ -198,10 +199,4 @@ export function cutToBytes(text: string, most: number): string {
   const buffer = new Uint8Array(most);
   const { read } = new TextEncoder().encodeInto(text, buffer);
   return text.slice(0, read);
-}
-
-/** Kubernetes' MicroTime. */
-function microTime(ms: number): string {
-  return Temporal.Instant.fromEpochMilliseconds(Math.floor(ms))
-    .toString({ fractionalSecondDigits: 6 });
 }

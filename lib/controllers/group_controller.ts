@@ -26,16 +26,16 @@ export interface GroupSight {
   readonly leases: readonly Stored<Lease>[];
 }
 
-/** When a controller wants to be asked again although nothing changed. Any change asks it anyway. */
-export type Due =
-  | {
-    /** As soon as lease time has surely *passed* this instant, in milliseconds since 1970: for expiries. */
-    readonly afterMs: number;
-  }
-  | {
-    /** So many milliseconds from now on the monotonic clock, 0 or more: for a pause. */
-    readonly inMs: number;
-  };
+/**
+ * When a controller wants to be asked again although nothing changed: the first of the two counts. Any change asks it
+ * anyway.
+ */
+export interface Due {
+  /** As soon as lease time has surely *passed* this instant, in milliseconds since 1970: for expiries. */
+  readonly afterMs?: number;
+  /** So many milliseconds from now on the monotonic clock, 0 or more: for a pause. */
+  readonly inMs?: number;
+}
 
 /** Does one kind of work for every group, while this process leads. */
 export interface GroupController {

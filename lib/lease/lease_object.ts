@@ -5,6 +5,7 @@
  */
 
 import type { ObjectMeta, Stored } from "../kube/api.ts";
+import { microTime } from "../kube/micro_time.ts";
 import type { Lease } from "../kube/resources.ts";
 import { GROUP_API_VERSION, GROUP_KIND } from "../group/types.ts";
 import {
@@ -150,12 +151,4 @@ export function readLease(
   const annotation = lease.metadata.annotations?.[DEPLOYMENT_LEASE_ANNOTATION];
   if (annotation === undefined) throw new RecordError([]);
   return { lease, record: parseRecord(annotation) };
-}
-
-/** Kubernetes' MicroTime: RFC 3339 in UTC with six fraction digits, rounded down. */
-function microTime(ms: number): string {
-  const whole = Math.floor(ms);
-  return Temporal.Instant.fromEpochMilliseconds(whole)
-    .add({ microseconds: Math.floor((ms - whole) * 1000) })
-    .toString({ fractionalSecondDigits: 6 });
 }

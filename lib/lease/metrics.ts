@@ -5,6 +5,7 @@
  */
 
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { Clock } from "../runtime/clock.ts";
 import type { LeaseKind, LeaseRecord } from "./record.ts";
 
 /** How a grant ended, as far as the contract counts it. */
@@ -13,10 +14,21 @@ export type GrantResult = "granted" | "conflict" | "unstable" | "unauthorized";
 /** Both kinds, so that a gauge of one that is gone goes back to 0. */
 const kinds: readonly LeaseKind[] = ["migration", "failover-hold"];
 
+/** The oldest lease of a kind of a group: how old it was at a moment of the monotonic clock. */
+interface Oldest {
+  readonly group: string;
+  readonly kind: LeaseKind;
+  readonly ageMs: number;
+  readonly atMs: number;
+}
+
 /** Counts what the coordinator does. */
 export class LeaseMetrics {
   readonly #active: Gauge<"group" | "kind">;
+  /** By group and kind; only where there is a lease, so that ages grow without anybody looking. */
+  readonly #oldest = new Map<string, Oldest>();
   readonly #age: Gauge<"group" | "kind">;
+  readonly #clock: Clock;
   readonly #grants: Counter<"group" | "kind" | "result">;
   readonly #expirations: Counter<"group" | "kind">;
   readonly #revocations: Counter<"group" | "kind" | "reason">;
@@ -24,9 +36,14 @@ export class LeaseMetrics {
   readonly #retractions: Counter<"result">;
   readonly #queueWait: Histogram;
 
-  /** @param registry Where the figures are registered; a second instance needs another one. */
-  constructor(registry: Registry) {
+  /**
+   * @param registry Where the figures are registered; a second instance needs another one.
+   * @param clock Counts the ages on.
+   */
+  constructor(registry: Registry, clock: Clock) {
     const registers = [registry];
+    const oldest = this.#oldest;
+    this.#clock = clock;
     this.#active = new Gauge({
       name: "bloodraven_deploy_leases_active",
       help: "Active deployment leases",
@@ -38,6 +55,11 @@ export class LeaseMetrics {
       help: "Age of the oldest active deployment lease, 0 if there is none",
       labelNames: ["group", "kind"],
       registers,
+      collect() {
+        for (const { group, kind, ageMs, atMs } of oldest.values()) {
+          this.set({ group, kind }, (ageMs + clock.monotonic() - atMs) / 1000);
+        }
+      },
     });
     this.#grants = new Counter({
       name: "bloodraven_deploy_lease_grants_total",
@@ -101,20 +123,29 @@ export class LeaseMetrics {
 
   /** Shows the active leases of one kind of a group. */
   showKind(group: string, kind: LeaseKind, active: readonly LeaseRecord[], nowMs: number): void {
-    const oldest = Math.min(nowMs, ...active.map((record) => Date.parse(record.createdAt)));
+    const key = JSON.stringify([group, kind]);
     this.#active.set({ group, kind }, active.length);
-    this.#age.set({ group, kind }, (nowMs - oldest) / 1000);
+    if (active.length === 0) {
+      this.#oldest.delete(key);
+      this.#age.set({ group, kind }, 0);
+      return;
+    }
+    const createdMs = Math.min(...active.map((record) => Date.parse(record.createdAt)));
+    const ageMs = Math.max(0, nowMs - createdMs);
+    this.#oldest.set(key, { group, kind, ageMs, atMs: this.#clock.monotonic() });
   }
 
   /** Drops the gauges: of a group that is gone, or of all groups by a leader that leads no more. */
   forget(group?: string): void {
     if (group === undefined) {
       this.#active.reset();
+      this.#oldest.clear();
       this.#age.reset();
       return;
     }
     for (const kind of kinds) {
       this.#active.remove({ group, kind });
+      this.#oldest.delete(JSON.stringify([group, kind]));
       this.#age.remove({ group, kind });
     }
   }

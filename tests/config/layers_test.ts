@@ -51,6 +51,7 @@ Deno.test("without any layer there are the defaults of the contract", () => {
       request_timeout: 10_000,
       max_clock_offset: 1_000,
       max_status_age: 0,
+      terminal_hold_retention: 86_400_000,
     },
     kubernetes: {
       enabled: true,

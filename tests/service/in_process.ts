@@ -21,7 +21,7 @@ import { exactLeaseTime, type LeaseClock } from "../../lib/lease/lease_time.ts";
 import { LeaseMetrics } from "../../lib/lease/metrics.ts";
 import { KeyedQueue } from "../../lib/lease/queue.ts";
 import { LeaseStore } from "../../lib/lease/store.ts";
-import type { CoordinatorLimits } from "../../lib/lease/turn.ts";
+import type { CoordinatorLimits, CoordinatorParts } from "../../lib/lease/turn.ts";
 import { FakeCluster, seededEntropy, TestClock } from "../../lib/testing/mod.ts";
 import { MYSQL_DATABASES, MYSQL_FAILOVER_GROUPS } from "../../lib/group/types.ts";
 import { readCrds } from "../cluster/crds.ts";
@@ -43,6 +43,7 @@ export interface InProcessOptions {
   /** @default {exact} */
   readonly time?: LeaseClock;
   readonly limits?: Partial<CoordinatorLimits>;
+  readonly onRevoked?: CoordinatorParts["onRevoked"];
   readonly maxStatusAgeMs?: number;
   readonly audience?: string;
   /** Wraps the way to the API server: for a test that acts between two calls. */
@@ -56,12 +57,14 @@ export class InProcessService implements Disposable {
   readonly clock: TestClock;
   readonly fake: FakeCluster;
   readonly api: KubeApi;
+  /** What the coordinator is made of: for what works beside it. */
+  readonly parts: CoordinatorParts;
   readonly coordinator: LeaseCoordinator;
   /** The log, a line each. */
   readonly lines: string[] = [];
   /** Whether this replica leads. */
   leads = true;
-  readonly #metrics: Metrics;
+  readonly metrics: Metrics;
   readonly #app: ReturnType<typeof createDeployApi>;
 
   constructor(options: InProcessOptions = {}) {
@@ -69,7 +72,7 @@ export class InProcessService implements Disposable {
     const entropy = seededEntropy(options.seed ?? 1);
     const fake = this.fake = options.fake ?? new FakeCluster({ clock, entropy });
     if (options.fake === undefined) seedCluster(fake);
-    const metrics = this.#metrics = createMetrics({ clock });
+    const metrics = this.metrics = createMetrics({ clock });
     const logger = createLogger({ write: (line) => this.lines.push(line), clock });
     const api = this.api = new HttpApi({
       baseUrl: "https://fake",
@@ -79,9 +82,9 @@ export class InProcessService implements Disposable {
       entropy,
       defaultNamespace: NAMESPACE,
     });
-    const leases = new LeaseMetrics(metrics.registry);
+    const leases = new LeaseMetrics(metrics.registry, clock);
     const leads = () => this.leads;
-    this.coordinator = new LeaseCoordinator({
+    this.parts = {
       store: new LeaseStore(api),
       topology: new TopologyReader({ api, clock, maxStatusAgeMs: options.maxStatusAgeMs ?? 0 }),
       time: options.time ?? exactLeaseTime(clock),
@@ -91,7 +94,9 @@ export class InProcessService implements Disposable {
       metrics: leases,
       leads,
       limits: { maxClockOffsetMs: 1_000, maxHoldAgeMs: 0, ...options.limits },
-    });
+      onRevoked: options.onRevoked,
+    };
+    this.coordinator = new LeaseCoordinator(this.parts);
     this.#app = createDeployApi({
       clock,
       logger,
@@ -123,13 +128,13 @@ export class InProcessService implements Disposable {
 
   /** The value of a series as a scrape shows it, for example `x_total{group="orders"}`; `null` when it is not there. */
   async metric(series: string): Promise<number | null> {
-    const text = await this.#metrics.registry.metrics();
+    const text = await this.metrics.registry.metrics();
     const line = text.split("\n").find((found) => found.startsWith(`${series} `));
     return line === undefined ? null : Number(line.slice(series.length + 1));
   }
 
   [Symbol.dispose](): void {
-    this.#metrics[Symbol.dispose]();
+    this.metrics[Symbol.dispose]();
   }
 }
 

@@ -70,12 +70,17 @@ function serviceRole(): readonly unknown[] {
       rules: [
         { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
         { apiGroups: ["shipstream.io"], resources: ["mysqldatabases"], verbs: ["list"] },
-        { apiGroups: ["shipstream.io"], resources: ["mysqlfailovergroups"], verbs: ["get"] },
+        {
+          apiGroups: ["shipstream.io"],
+          resources: ["mysqlfailovergroups"],
+          verbs: ["get", "list", "patch", "watch"],
+        },
         {
           apiGroups: ["coordination.k8s.io"],
           resources: ["leases"],
-          verbs: ["get", "list", "create", "update", "patch", "watch"],
+          verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
         },
+        { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
       ],
     },
     {

@@ -1,0 +1,168 @@
+/**
+ * Finds that the store went back in time: a restored backup of etcd. State protocol 2.4.
+ *
+ * A watch that is resumed from a version that is still to come drops events without an error. The watch itself compares
+ * versions where it lists; this guard does so for every other call: the answer to a write that is older than what the
+ * watches knew *before the call was sent*, and a read that shows an older version of the same object (same uid) than the
+ * watches knew by then. Then what the watches showed is worth nothing, and they begin anew.
+ *
+ * @module
+ */
+
+import type {
+  CallOptions,
+  DeletePreconditions,
+  KubeApi,
+  KubeObject,
+  ListOptions,
+  ObjectList,
+  ObjectName,
+  Patch,
+  Resource,
+  ServerVersion,
+  Stored,
+  Subresource,
+  Watch,
+  WatchOptions,
+  WriteOptions,
+} from "../kube/api.ts";
+import { isRewound } from "../kube/versions.ts";
+
+/** What the watches know. */
+export interface KnownVersions {
+  /** The newest version that the watch of a kind told; empty for a kind that is not watched, and before its first list. */
+  newest(resource: Resource): string;
+  /** Which object the watches showed last under a name, and in which version; `null` when they showed none. */
+  shown(
+    resource: Resource,
+    name: ObjectName,
+  ): { readonly uid: string; readonly resourceVersion: string } | null;
+}
+
+/** A cluster, and a look at the versions of its answers. */
+export class RewindGuard implements KubeApi {
+  readonly #api: KubeApi;
+  #known: KnownVersions | null = null;
+  #onRewound = () => {};
+
+  constructor(api: KubeApi) {
+    this.#api = api;
+  }
+
+  get defaultNamespace(): string {
+    return this.#api.defaultNamespace;
+  }
+
+  /** Begins to compare. `onRewound` may be called several times before the watches have begun anew. */
+  begin(known: KnownVersions, onRewound: () => void): void {
+    this.#known = known;
+    this.#onRewound = onRewound;
+  }
+
+  /** Ends comparing. */
+  end(): void {
+    this.#known = null;
+  }
+
+  async get<T extends KubeObject>(
+    resource: Resource<T>,
+    name: ObjectName,
+    options: CallOptions,
+  ): Promise<Stored<T>> {
+    const shown = this.#known?.shown(resource, name) ?? null;
+    const object = await this.#api.get(resource, name, options);
+    const { uid, resourceVersion } = object.metadata;
+    if (shown?.uid === uid) this.#compare(resourceVersion, shown.resourceVersion);
+    return object;
+  }
+
+  async list<T extends KubeObject>(
+    resource: Resource<T>,
+    options: ListOptions,
+  ): Promise<ObjectList<T>> {
+    const newest = this.#newest(resource);
+    const list = await this.#api.list(resource, options);
+    this.#compare(list.resourceVersion, newest);
+    return list;
+  }
+
+  watch<T extends KubeObject>(resource: Resource<T>, options: WatchOptions): Watch<T> {
+    return this.#api.watch(resource, options);
+  }
+
+  create<T extends KubeObject>(
+    resource: Resource<T>,
+    object: T,
+    options: WriteOptions,
+  ): Promise<T> {
+    return this.#api.create(resource, object, options);
+  }
+
+  createNamed<T extends KubeObject>(
+    resource: Resource<T>,
+    object: T,
+    options: WriteOptions,
+  ): Promise<Stored<T>> {
+    return this.#written(resource, () => this.#api.createNamed(resource, object, options));
+  }
+
+  replace<T extends KubeObject>(
+    resource: Resource<T>,
+    object: Stored<T>,
+    options: WriteOptions,
+  ): Promise<Stored<T>> {
+    return this.#written(resource, () => this.#api.replace(resource, object, options));
+  }
+
+  patch<T extends KubeObject>(
+    resource: Resource<T>,
+    name: ObjectName,
+    patch: Patch,
+    options: WriteOptions,
+  ): Promise<Stored<T>> {
+    return this.#written(resource, () => this.#api.patch(resource, name, patch, options));
+  }
+
+  delete<T extends KubeObject>(
+    resource: Resource<T>,
+    name: ObjectName,
+    preconditions: DeletePreconditions,
+    options: CallOptions,
+  ): Promise<void> {
+    return this.#api.delete(resource, name, preconditions, options);
+  }
+
+  createSubresource<T extends KubeObject>(
+    resource: Resource,
+    name: ObjectName,
+    subresource: Subresource,
+    bodyResource: Resource<T>,
+    body: T,
+    options: CallOptions,
+  ): Promise<T> {
+    return this.#api.createSubresource(resource, name, subresource, bodyResource, body, options);
+  }
+
+  version(options: CallOptions): Promise<ServerVersion> {
+    return this.#api.version(options);
+  }
+
+  /** A write gives the object the newest version that there is. (One that changes nothing does not, and costs a list.) */
+  async #written<T extends KubeObject>(
+    resource: Resource<T>,
+    write: () => Promise<Stored<T>>,
+  ): Promise<Stored<T>> {
+    const newest = this.#newest(resource);
+    const object = await write();
+    this.#compare(object.metadata.resourceVersion, newest);
+    return object;
+  }
+
+  #newest(resource: Resource): string {
+    return this.#known?.newest(resource) ?? "";
+  }
+
+  #compare(version: string, known: string): void {
+    if (isRewound(version, known)) this.#onRewound();
+  }
+}
