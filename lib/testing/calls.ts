@@ -26,8 +26,16 @@ export interface LoggedCall extends Call {
   readonly status: number | null;
 }
 
-/** What to count. Members that are left out match all. */
+/**
+ * What to count. Members that are left out match all. As in a fault's rule, a resource may leave its API group out:
+ * `leases` matches `leases.coordination.k8s.io`.
+ */
 export type CallFilter = Partial<Omit<LoggedCall, "query">>;
+
+/** True when a resource is the one that a test names, with its API group or without. */
+export function namesResource(named: string, resource: string): boolean {
+  return named === resource || named === resource.replace(/^([^./]+)\.[^/]*/, "$1");
+}
 
 /** The log keeps this many of the last calls; the counters count all. */
 const KEPT_CALLS = 10_000;
@@ -61,7 +69,7 @@ export class CallLog {
   count(filter: CallFilter = {}): number {
     return this.entries.filter((call) =>
       (filter.verb ?? call.verb) === call.verb &&
-      (filter.resource ?? call.resource) === call.resource &&
+      (filter.resource === undefined || namesResource(filter.resource, call.resource)) &&
       (filter.namespace ?? call.namespace) === call.namespace &&
       (filter.name ?? call.name) === call.name &&
       (filter.user ?? call.user) === call.user &&

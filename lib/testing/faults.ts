@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Call } from "./calls.ts";
+import { type Call, namesResource } from "./calls.ts";
 
 /** What goes wrong. */
 export type Fault =
@@ -211,13 +211,7 @@ function matches(rule: FaultRule, call: Call): boolean {
     (rule.namespace ?? call.namespace) === call.namespace &&
     (rule.name ?? call.name) === call.name &&
     (rule.user ?? call.user) === call.user &&
-    (rule.resource === undefined || rule.resource === call.resource ||
-      rule.resource === withoutGroup(call.resource));
-}
-
-/** `leases.coordination.k8s.io/status` as `leases/status`. */
-function withoutGroup(resource: string): string {
-  return resource.replace(/^([^./]+)\.[^/]*/, "$1");
+    (rule.resource === undefined || namesResource(rule.resource, call.resource));
 }
 
 function checkRule({ count, skip, fault }: FaultRule): void {

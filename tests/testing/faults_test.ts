@@ -303,6 +303,8 @@ Deno.test("the log names each call, and counts by any of its members", async () 
   assert.equal(fake.calls.count({ verb: "update", resource, status: 201 }), 1);
   assert.equal(fake.calls.count({ name: "a", namespace: "default", user: "admin" }), 3);
   assert.equal(fake.calls.count({ resource: "/version" }), 1);
+  assert.equal(fake.calls.count({ resource: "leases" }), 3);
+  assert.equal(fake.calls.count({ resource: "lease" }), 0);
   fake.calls.reset();
   assert.deepEqual([fake.calls.total, fake.calls.entries], [0, []]);
 });
