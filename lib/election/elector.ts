@@ -8,6 +8,7 @@
  */
 
 import type { CallOptions } from "../kube/api.ts";
+import { CallTrouble } from "./call_trouble.ts";
 import { type Candidate, type Leadership, LeadershipCell } from "./leadership.ts";
 import type { LeaseRecord } from "./lease_codec.ts";
 import { LeaseHold } from "./lease_hold.ts";
@@ -48,6 +49,7 @@ export class Elector implements Candidate {
   readonly #hold: LeaseHold;
   readonly #watch: LeaseWatch;
   readonly #metrics: ElectionMetrics;
+  readonly #trouble: CallTrouble;
   readonly #cell: LeadershipCell;
   readonly #alarm = new Pulse();
   /** Ends every call at once: the end of the budget, or an abort. */
@@ -58,8 +60,6 @@ export class Elector implements Candidate {
   /** The watch told something to act on before the next look is due. */
   #act: "no" | "take" | "look" = "no";
   #notBeforeMs = 0;
-  #retryAfterMs = 0;
-  #failing = false;
 
   /**
    * @throws {RangeError} A time or a name breaks a rule; the message has the rule and the values.
@@ -79,6 +79,12 @@ export class Elector implements Candidate {
       leaseMs: timing.leaseDurationMs,
     });
     this.#metrics = new ElectionMetrics(options.metrics, leaseName);
+    this.#trouble = new CallTrouble({
+      logger,
+      metrics: this.#metrics,
+      leaseName,
+      longestWaitMs: timing.leaseDurationMs,
+    });
     this.#cell = new LeadershipCell(identity, leaseName, clock);
     this.#watch = new LeaseWatch({
       api,
@@ -172,7 +178,7 @@ export class Elector implements Candidate {
     if (this.#act !== "no" || lookedAtMs === null) return this.#notBeforeMs;
     const soonestMs = Math.max(
       this.#notBeforeMs,
-      lookedAtMs + Math.max(pauses.retryMs, this.#retryAfterMs),
+      lookedAtMs + Math.max(pauses.retryMs, this.#trouble.waitMs),
     );
     if (this.#nowMs() >= this.#watch.reliableUntilMs) return soonestMs;
     // The watch tells every change, so a look is worth its call only once the Lease may be taken; and now and then, so
@@ -203,7 +209,7 @@ export class Elector implements Candidate {
       this.#publish();
       // 3. Decide, and write under the version that was seen.
       const written = await this.#moveOn();
-      this.#recovered();
+      this.#trouble.recovered();
       // 4. The answer may have come too late, or while this machine stood still.
       const leads = written !== null && this.#stillBelieves(sent) && !this.#stopping;
       return leads ? this.#beginTerm(written, sent) : null;
@@ -290,7 +296,7 @@ export class Elector implements Candidate {
       const { held, seen } = this.#hold;
       if (held === null) return term.lose(seen === null ? "deleted" : "other_holder");
       await this.#hold.renew(held, call);
-      this.#recovered();
+      this.#trouble.recovered();
       term.extend(sent);
     } catch (error) {
       const failure = judgeFailure(error);
@@ -397,28 +403,8 @@ export class Elector implements Candidate {
   }
 
   #failed(failure: Failure): void {
-    if (this.#hard.signal.aborted) return;
-    const { logger, leaseName } = this.#options;
-    if (failure.type === "conflict") {
-      this.#metrics.conflict();
-      logger.debug("A write of the election Lease lost a race", { lease: leaseName });
-      return;
-    }
-    this.#metrics.error();
-    this.#retryAfterMs = Math.min(failure.retryAfterMs, this.#timing.leaseDurationMs);
-    const fields = { lease: leaseName, error: failure.errorClass };
-    if (this.#failing) logger.debug("Calls about the election Lease still fail", fields);
-    else logger.warn("A call about the election Lease failed", fields);
-    this.#failing = true;
-  }
-
-  #recovered(): void {
-    this.#retryAfterMs = 0;
-    if (!this.#failing) return;
-    this.#failing = false;
-    this.#options.logger.info("Calls about the election Lease work again", {
-      lease: this.#options.leaseName,
-    });
+    // What an end at once cuts off has not failed.
+    if (!this.#hard.signal.aborted) this.#trouble.failed(failure);
   }
 
   #stillBelieves(sent: SendInstant): boolean {
