@@ -1,0 +1,153 @@
+/**
+ * Where races are run: two services that both believe they lead, their callers, and an operator.
+ *
+ * @module
+ */
+
+import {
+  MYSQL_FAILOVER_GROUPS,
+  type MysqlFailoverGroup,
+  REVOKE_ANNOTATION,
+} from "../../lib/group/types.ts";
+import type { KubeApi, Stored } from "../../lib/kube/api.ts";
+import { ConflictError, NotFoundError } from "../../lib/kube/errors.ts";
+import { LEASES } from "../../lib/kube/resources.ts";
+import { slotName } from "../../lib/lease/names.ts";
+import type { LeaseRecord } from "../../lib/lease/record.ts";
+import { LeaseStore, type StoredRecord } from "../../lib/lease/store.ts";
+import type { DeploymentClient } from "../service/deployment_client.ts";
+import { setStatus } from "../service/orders.ts";
+import type { LeaseHistory } from "./lease_history.ts";
+
+/** The name of the group. */
+export const GROUP = "orders";
+
+/** What an {@linkcode Arena} is made of. */
+export interface ArenaParts {
+  /** The way of the operator and of people with `kubectl`. */
+  readonly api: KubeApi;
+  readonly namespace: string;
+  /** The same caller at each of the two services. */
+  readonly clients: readonly [DeploymentClient, DeploymentClient];
+  readonly history: LeaseHistory;
+  /** Waits a little, never twice the same. */
+  readonly pause: () => Promise<void>;
+  /** Lease time in milliseconds since 1970, as far as a test needs it. */
+  readonly nowMs: () => number;
+  /** A number of 0 or more and less than 1. */
+  readonly random: () => number;
+}
+
+/** The place of a race. */
+export class Arena {
+  readonly parts: ArenaParts;
+  readonly #store: LeaseStore;
+  readonly #signal = new AbortController().signal;
+
+  constructor(parts: ArenaParts) {
+    this.parts = parts;
+    this.#store = new LeaseStore(parts.api);
+  }
+
+  /** The two ways in, in an order that changes. */
+  get clients(): readonly [DeploymentClient, DeploymentClient] {
+    const [a, b] = this.parts.clients;
+    return this.parts.random() < 0.5 ? [a, b] : [b, a];
+  }
+
+  /** Writes members of the group's status. */
+  async setStatus(status: Readonly<Record<string, unknown>>): Promise<void> {
+    await setStatus(this.parts.api, this.#name, status, this.#signal);
+  }
+
+  /** The group as it is stored. */
+  group(): Promise<Stored<MysqlFailoverGroup>> {
+    return this.parts.api.get(MYSQL_FAILOVER_GROUPS, this.#name, { signal: this.#signal });
+  }
+
+  /** Sets the next generation, and returns it. */
+  async raiseGeneration(): Promise<number> {
+    const topologyGeneration = ((await this.group()).status?.topologyGeneration ?? 0) + 1;
+    await this.setStatus({ topologyGeneration });
+    return topologyGeneration;
+  }
+
+  /** Puts the annotation on the group that asks for a revocation, or takes it off. */
+  async askForRevocation(value: string | null): Promise<void> {
+    await this.parts.api.patch(MYSQL_FAILOVER_GROUPS, this.#name, {
+      type: "merge",
+      body: { metadata: { annotations: { [REVOKE_ANNOTATION]: value } } },
+    }, { signal: this.#signal });
+  }
+
+  /** What is stored under a name. */
+  async stored(name: string = slotName(GROUP)): Promise<StoredRecord | null> {
+    const options = { signal: this.#signal };
+    const lease = await this.#store.get(this.parts.namespace, name, options);
+    return this.#store.parse(lease, (await this.group()).metadata.uid);
+  }
+
+  /** The record that is stored under a name. */
+  async record(name?: string): Promise<LeaseRecord | null> {
+    return (await this.stored(name))?.record ?? null;
+  }
+
+  /** As `kubectl delete lease`: whatever is there, in whatever version. */
+  async kubectlDelete(name: string = slotName(GROUP)): Promise<void> {
+    const options = { signal: this.#signal };
+    for (;;) {
+      const lease = await this.#store.get(this.parts.namespace, name, options);
+      if (lease === null) return;
+      try {
+        await this.parts.api.delete(
+          LEASES,
+          { namespace: this.parts.namespace, name },
+          lease.metadata,
+          options,
+        );
+        return;
+      } catch (error) {
+        if (error instanceof NotFoundError) return;
+        if (!(error instanceof ConflictError)) throw error;
+      }
+    }
+  }
+
+  /** Revokes one operation directly: its mutex first, and the hold that is there when that is written. */
+  async revokeDirectly(operationId: string, hold: string): Promise<void> {
+    for (const name of [slotName(GROUP), hold]) await this.#revoke(name, operationId);
+  }
+
+  /** Gives the next round a group that is stable and a free mutex. */
+  async clear(): Promise<void> {
+    await this.setStatus({ updatePhase: null });
+    await this.askForRevocation(null);
+    await this.kubectlDelete();
+  }
+
+  get #name() {
+    return { namespace: this.parts.namespace, name: GROUP };
+  }
+
+  async #revoke(name: string, operationId: string): Promise<void> {
+    const { uid } = (await this.group()).metadata;
+    for (;;) {
+      const stored = await this.stored(name);
+      if (stored?.record.operationId !== operationId || stored.record.state !== "active") return;
+      const record: LeaseRecord = {
+        ...stored.record,
+        state: "revoked",
+        reason: "operator_revoked",
+      };
+      const written = await this.#store.write(
+        { namespace: this.parts.namespace, name: GROUP, uid },
+        name,
+        record,
+        stored,
+        this.parts.nowMs(),
+        { signal: this.#signal },
+      );
+      if (written.type === "stored") return;
+    }
+  }
+}

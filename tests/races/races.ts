@@ -1,0 +1,320 @@
+/**
+ * The races: what two leaders, an operator and a person with `kubectl` can do to one another at the same time.
+ *
+ * Each round insists on what the answers must be, and the history of the leases on what must never have been stored.
+ *
+ * @module
+ */
+
+import assert from "node:assert/strict";
+import { holdName, slotName } from "../../lib/lease/names.ts";
+import { hashToken } from "../../lib/lease/record.ts";
+import type { Answer, DeploymentClient } from "../service/deployment_client.ts";
+import { type Arena, GROUP } from "./arena.ts";
+
+/** One race. */
+export interface Race {
+  readonly name: string;
+  /** Runs one round with an operation of its own, and says how it ended. */
+  readonly round: (arena: Arena, operation: string) => Promise<string>;
+}
+
+const HOLD = { kind: "failover-hold" } as const;
+
+function tokenOf(answer: Answer): string {
+  return String(answer.body.token);
+}
+
+function mustBe(answer: Answer, ...statuses: readonly number[]): Answer {
+  assert.ok(statuses.includes(answer.status), `${answer.status} ${answer.text}`);
+  return answer;
+}
+
+async function granted(client: DeploymentClient, operation: string, options = {}) {
+  return tokenOf(mustBe(await client.grant(operation, "tenant", options), 201));
+}
+
+function said(...answers: readonly Answer[]): string {
+  return answers.map(({ status, body }) =>
+    status < 300 ? String(status) : `${status} ${body.reason ?? body.error ?? ""}`.trim()
+  ).join(", ");
+}
+
+/** Renews until told to stop, and keeps each answer with whether it was sent before `over` was called. */
+function keepRenewing(client: DeploymentClient, operation: string, token: string, kind: string) {
+  const answers: { readonly answer: Answer; readonly sentBefore: boolean }[] = [];
+  let over = false;
+  let stopped = false;
+  const done = (async () => {
+    while (!stopped) {
+      const sentBefore = !over;
+      answers.push({ answer: await client.renew(operation, token, { kind }), sentBefore });
+    }
+  })();
+  return {
+    answers,
+    /** From now on, what is sent must fail. */
+    setOver: () => over = true,
+    stop: async () => {
+      stopped = true;
+      await done;
+    },
+  };
+}
+
+const grantAgainstGrant: Race = {
+  name: "grant against grant: exactly one 201",
+  async round(arena, operation) {
+    const [a, b] = arena.clients;
+    const rivals = [1, 2, 3, 4].map((index) => `${operation}-${index}`);
+    const answers = await Promise.all(
+      rivals.map((rival, index) => (index % 2 === 0 ? a : b).grant(rival, "tenant")),
+    );
+    for (const answer of answers) mustBe(answer, 201, 409);
+    const winners = rivals.filter((_, index) => answers[index]?.status === 201);
+    assert.equal(winners.length, 1, said(...answers));
+    const winner = answers.find(({ status }) => status === 201);
+    const record = await arena.record();
+    assert.ok(winner !== undefined && record !== null);
+    assert.equal(record.operationId, winners[0]);
+    assert.equal(record.tokenHash, hashToken(tokenOf(winner)));
+    // Half of the next rounds begin with a record that ended, half with no object at all.
+    if (arena.parts.random() < 0.5) {
+      mustBe(await b.release(record.operationId, tokenOf(winner)), 204);
+    } else await arena.kubectlDelete();
+    return `winner at ${rivals.indexOf(record.operationId) % 2 === 0 ? "the first" : "the second"}`;
+  },
+};
+
+const renewAgainstRevoke: Race = {
+  name: "renew against revoke: never an extended revoked lease",
+  async round(arena, operation) {
+    const [a, b] = arena.clients;
+    const token = await granted(a, operation);
+    const hold = await granted(b, operation, HOLD);
+    const renewals = [
+      keepRenewing(a, operation, token, "migration"),
+      keepRenewing(b, operation, token, "migration"),
+      keepRenewing(b, operation, hold, HOLD.kind),
+    ];
+    await arena.parts.pause();
+    const byGeneration = arena.parts.random() < 0.5;
+    if (byGeneration) await arena.raiseGeneration();
+    else await arena.askForRevocation("true");
+    for (const renewal of renewals) renewal.setOver();
+    await arena.parts.pause();
+    await Promise.all(renewals.map((renewal) => renewal.stop()));
+    const late = [
+      await a.renew(operation, token),
+      await b.renew(operation, token),
+      await a.renew(operation, hold, HOLD),
+    ];
+    for (const answer of late) mustBe(answer, 409);
+    for (const { answer, sentBefore } of renewals.flatMap(({ answers }) => answers)) {
+      // One that was under way may have been confirmed before; none that was sent afterwards.
+      if (sentBefore) mustBe(answer, 200, 409, 423);
+      else mustBe(answer, 409);
+    }
+    const reason = byGeneration ? "topology_changed" : "operator_revoked";
+    for (const name of [slotName(GROUP), holdName(GROUP, operation)]) {
+      const record = await arena.record(name);
+      assert.deepEqual([record?.state, record?.reason], ["revoked", reason]);
+    }
+    await arena.clear();
+    return reason;
+  },
+};
+
+const regrantAgainstInstability: Race = {
+  name: "re-grant against instability: the mutex is never free while its holder works",
+  async round(arena, operation) {
+    const [a, b] = arena.clients;
+    const first = await granted(a, operation);
+    const [again, rival] = await Promise.all([
+      a.grant(operation, "tenant"),
+      b.grant(`${operation}-rival`, "tenant"),
+      arena.parts.pause().then(() => arena.setStatus({ updatePhase: "Failover" })),
+    ]);
+    mustBe(rival, 409, 423);
+    mustBe(again, 200, 423);
+    const token = again.status === 200 ? tokenOf(again) : first;
+    mustBe(await b.renew(operation, token), 200);
+    if (again.status === 200) mustBe(await a.renew(operation, first), 403);
+    const record = await arena.record();
+    assert.deepEqual([record?.operationId, record?.state], [operation, "active"]);
+    await arena.setStatus({ updatePhase: null });
+    mustBe(await b.release(operation, token), 204);
+    return said(again);
+  },
+};
+
+const releaseAgainstGrant: Race = {
+  name: "release against grant: the next one gets it only when it is free",
+  async round(arena, operation) {
+    const [a, b] = arena.clients;
+    const next = `${operation}-next`;
+    const token = await granted(a, operation);
+    const [released, answer] = await Promise.all([
+      arena.parts.pause().then(() => a.release(operation, token)),
+      b.grant(next, "tenant"),
+    ]);
+    mustBe(released, 204);
+    mustBe(answer, 201, 409);
+    const record = await arena.record();
+    if (answer.status === 201) {
+      assert.equal(record?.operationId, next);
+      mustBe(await a.renew(next, tokenOf(answer)), 200);
+      mustBe(await b.release(next, tokenOf(answer)), 204);
+    } else {
+      assert.deepEqual([record?.operationId, record?.state], [operation, "released"]);
+    }
+    return said(answer);
+  },
+};
+
+const holdAgainstRevocation: Race = {
+  name: "a hold grant against a direct revocation: no hold of a revoked operation stays",
+  async round(arena, operation) {
+    const [a, b] = arena.clients;
+    const name = holdName(GROUP, operation);
+    const token = await granted(a, operation);
+    const [answer] = await Promise.all([
+      b.grant(operation, "tenant", HOLD),
+      arena.parts.pause().then(() => arena.revokeDirectly(operation, name)),
+    ]);
+    mustBe(answer, 201, 403, 409);
+    const record = await arena.record(name);
+    assert.notEqual(record?.state, "active", said(answer));
+    if (answer.status === 201) {
+      assert.equal(record?.state, "revoked");
+      mustBe(await a.renew(operation, tokenOf(answer), HOLD), 409);
+    }
+    mustBe(await b.renew(operation, token), 409);
+    return `${said(answer)}: the hold is ${record?.state ?? "not there"}`;
+  },
+};
+
+const renewAgainstDelete: Race = {
+  name: "a renewal against kubectl delete lease: it is never recreated",
+  async round(arena, operation) {
+    const [a, b] = arena.clients;
+    const token = await granted(a, operation);
+    const renewals = [
+      keepRenewing(a, operation, token, "migration"),
+      keepRenewing(b, operation, token, "migration"),
+    ];
+    await arena.parts.pause();
+    await arena.kubectlDelete();
+    for (const renewal of renewals) renewal.setOver();
+    await arena.parts.pause();
+    await Promise.all(renewals.map((renewal) => renewal.stop()));
+    for (const { answer, sentBefore } of renewals.flatMap(({ answers }) => answers)) {
+      if (sentBefore) mustBe(answer, 200, 404);
+      else mustBe(answer, 404);
+    }
+    assert.equal(await arena.record(), null);
+    return `${renewals.flatMap(({ answers }) => answers).length > 4 ? "many" : "few"} renewals`;
+  },
+};
+
+const oneOperationTwice: Race = {
+  name: "two requests of one operation at two leaders: a retraction never ends the other's lease",
+  async round(arena, operation) {
+    const [a, b] = arena.clients;
+    const answers = await Promise.all([
+      a.grant(operation, "tenant"),
+      b.grant(operation, "tenant"),
+      a.grant(operation, "tenant"),
+      (async () => {
+        await arena.parts.pause();
+        await arena.setStatus({ updatePhase: "Failover" });
+        await arena.setStatus({ updatePhase: null });
+      })(),
+    ]).then((all) => all.flatMap((answer) => answer ?? []));
+    for (const answer of answers) mustBe(answer, 200, 201, 423);
+    const [newest] = answers.filter(({ status }) => status < 300).sort(byFence).reverse();
+    if (newest !== undefined) {
+      // Whoever was told of a lease last has it: others took back their own writes alone.
+      mustBe(await b.renew(operation, tokenOf(newest)), 200);
+      mustBe(await a.release(operation, tokenOf(newest)), 204);
+    }
+    const record = await arena.record();
+    assert.ok(record === null || record.operationId === operation);
+    await arena.kubectlDelete();
+    return answers.map(({ status }) => status).sort().join(", ");
+  },
+};
+
+function byFence(a: Answer, b: Answer): number {
+  const [left, right] = [a, b].map(({ headers }) => BigInt(headers.get("X-Lease-Fence") ?? 0));
+  return (left ?? 0n) < (right ?? 0n) ? -1 : 1;
+}
+
+const readsAgainstTopology: Race = {
+  name: "parallel reads while topology moves: a newer record is never revoked",
+  async round(arena, operation) {
+    const [a, b] = arena.clients;
+    let generation = 0;
+    const moving = (async () => {
+      generation = await arena.raiseGeneration();
+      await arena.parts.pause();
+      generation = await arena.raiseGeneration();
+    })();
+    const watching = [a, b].map(async (client) => {
+      for (let times = 0; times < 4; times++) mustBe(await client.observe(), 200, 423);
+    });
+    const answer = await a.grant(operation, "tenant");
+    await Promise.all([moving, ...watching]);
+    mustBe(answer, 201, 409, 423);
+    let how = said(answer);
+    if (answer.status === 201) {
+      const renewed = mustBe(await b.renew(operation, tokenOf(answer)), 200, 409);
+      const isNewest = answer.body.topologyGeneration === generation;
+      assert.equal(renewed.status, isNewest ? 200 : 409, `${said(answer, renewed)} ${generation}`);
+      how += ` at ${isNewest ? "the newest" : "an older"} generation`;
+    }
+    const last = await granted(b, `${operation}-last`).catch(() => null);
+    if (last !== null) {
+      await Promise.all([a.observe(), b.observe()]);
+      mustBe(await a.renew(`${operation}-last`, last), 200);
+    }
+    await arena.kubectlDelete();
+    return how;
+  },
+};
+
+/** All races. */
+export const races: readonly Race[] = [
+  grantAgainstGrant,
+  renewAgainstRevoke,
+  regrantAgainstInstability,
+  releaseAgainstGrant,
+  holdAgainstRevocation,
+  renewAgainstDelete,
+  oneOperationTwice,
+  readsAgainstTopology,
+];
+
+/** Counts how the rounds of a race ended. */
+export type Outcomes = Readonly<Record<string, number>>;
+
+/** How long and how often a race is run: whichever ends first. */
+export interface RaceLimits {
+  readonly rounds: number;
+  /** @default {no limit} */
+  readonly untilMs?: number;
+}
+
+/** Runs a race and insists on the history after each round. */
+export async function run(race: Race, arena: Arena, limits: RaceLimits): Promise<Outcomes> {
+  const outcomes: Record<string, number> = {};
+  await arena.clear();
+  for (let index = 0; index < limits.rounds; index++) {
+    if (performance.now() > (limits.untilMs ?? Infinity)) break;
+    const operation = `${race.name.slice(0, 20)} ${index}`;
+    const outcome = await race.round(arena, operation);
+    outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+    await arena.parts.history.check();
+  }
+  return outcomes;
+}
