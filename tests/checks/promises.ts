@@ -19,6 +19,9 @@ const RULES = ["no-floating-promises", "no-misused-promises"] as const;
 /** What does not exist as a file: the types of the runtime. */
 const RUNTIME_TYPES = pathOf(new URL("deno.d.ts", ROOT));
 
+/** Deno imports a file of this kind as text (`with { type: "text" }`); the compiler by itself knows of no such module. */
+const TEXT_MODULES = `declare module "*.yaml" { const text: string; export default text; }`;
+
 /** Finds promises that nobody waits for. `files` are paths from the root of the repository. */
 export async function promiseOffences(files: readonly string[]): Promise<Offence[]> {
   const root = pathOf(ROOT);
@@ -94,5 +97,5 @@ function unresolvedImports(program: ts.Program, paths: readonly string[]): Offen
 async function runtimeTypes(): Promise<string> {
   const { success, stdout } = await new Deno.Command(Deno.execPath(), { args: ["types"] }).output();
   if (!success) throw new Error("Cannot check promises as 'deno types' failed");
-  return new TextDecoder().decode(stdout);
+  return `${new TextDecoder().decode(stdout)}\n${TEXT_MODULES}\n`;
 }
