@@ -235,6 +235,19 @@ Deno.test("a silent watch tells what it missed when the fault is removed", async
   await events.cancel();
 });
 
+Deno.test("a silent watch that is told that it is too old ends once, when it speaks again", async () => {
+  const { fake } = newFake();
+  const events = await watch(fake, LEASES_PATH, `resourceVersion=${fake.revision}`);
+  const silence = fake.faults.add({ verb: "watch", fault: { type: "watch-silence" } });
+  const next = follow(events.nextRaw());
+  await settle();
+  fake.faults.add({ verb: "watch", fault: { type: "watch-gone" } });
+  silence.remove();
+  await settle();
+  assert.equal(Object(next.value).type, "ERROR");
+  assert.equal(await events.next(), null);
+});
+
 Deno.test("a watch breaks, or is told that it is too old: running ones and new ones", async () => {
   const { fake, clock } = newFake();
   const from = `resourceVersion=${fake.revision}`;

@@ -205,15 +205,15 @@ export class WatchStream implements StoreListener {
     else this.#flush();
   }
 
-  /** Hands on as much as the reader takes. */
+  /** Hands on as much as the reader takes. A reader that waits asks for more in the middle of it, and so calls it again. */
   #flush(): void {
     const controller = this.#controller;
-    if (controller === null || this.#isSilent || this.#isDone) return;
+    if (controller === null || this.#isSilent) return;
     while (this.#pending.length > 0 && (controller.desiredSize ?? 0) > 0) {
       const line = this.#pending.shift();
       if (line) controller.enqueue(line);
     }
-    if (this.#pending.length === 0 && this.#isEnding) {
+    if (this.#pending.length === 0 && this.#isEnding && !this.#isDone) {
       this.#cleanUp();
       controller.close();
     }
