@@ -82,32 +82,29 @@ export function stillAdmitted(planned: PlannedAdmission | null, mine: PlannedAdm
     planned.state === "admitted";
 }
 
-/** What to do about an admission whose operation status does not show. */
-export type LeftBehind = "leave" | "take_over" | "withdraw";
+/** What to do about an admission that is found in a gate. */
+export type LeftBehind = "leave" | "withdraw";
 
 /** What this process knows of an admission that it found in a gate. */
 export interface LeftBehindFacts {
-  readonly planned: PlannedAdmission;
-  /** True for what the `planned-failover` controller of any replica of this service admitted. */
-  readonly ownController: boolean;
-  /** True when this very process admitted it and is still at work on it. */
-  readonly inProgress: boolean;
-  /** True when the request that it was for is still there. */
-  readonly requested: boolean;
+  readonly planned: Pick<PlannedAdmission, "state">;
+  /** True when the controller that made it runs here, and carries it on or takes it back itself. */
+  readonly servedElsewhere: boolean;
   /** Milliseconds for which this process has seen this same admission, on its monotonic clock. */
   readonly seenForMs: number;
 }
 
-/** Milliseconds after which an admission without a phase is taken back: state protocol 2.2. */
+/** Milliseconds after which an admission that nobody cleared is taken back: state protocol 2.2. */
 export const LEFT_BEHIND_MS = 10_000;
 
 /**
- * Judges an admission that has no phase yet. One that is being withdrawn is finished by whoever finds it; one of our own
- * controller is carried on by the next leader while its request is there; any other gets 10 s for its phase.
+ * Judges an admission that is still there. One that is being withdrawn is finished by whoever finds it; any other gets 10 s
+ * for its phase and its clear. Once its phase is in status a withdrawal does no more than clear, so that is not asked.
  */
-export function judgeLeftBehind(facts: LeftBehindFacts): LeftBehind {
-  if (facts.planned.state === "withdrawing") return "withdraw";
-  if (facts.inProgress) return "leave";
-  if (facts.ownController) return facts.requested ? "take_over" : "withdraw";
-  return facts.seenForMs >= LEFT_BEHIND_MS ? "withdraw" : "leave";
+export function judgeLeftBehind(
+  { planned, servedElsewhere, seenForMs }: LeftBehindFacts,
+): LeftBehind {
+  if (planned.state === "withdrawing") return "withdraw";
+  if (servedElsewhere) return "leave";
+  return seenForMs >= LEFT_BEHIND_MS ? "withdraw" : "leave";
 }
