@@ -46,7 +46,7 @@ Deno.test("row 3: a planned failover in flight, deferred ones included", () => {
     ]
   ) assert.equal(status({ plannedFailover: { phase } }), "PlannedFailover", phase);
   for (const phase of ["", "Succeeded", "Failed", undefined]) {
-    assert.equal(status({ plannedFailover: { phase } }), "", phase);
+    assert.equal(status({ plannedFailover: { phase } }), "", `phase ${phase}`);
   }
 });
 

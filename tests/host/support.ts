@@ -141,7 +141,7 @@ export function connectTls(listener: Listener, ca: string, options: tls.Connecti
         const names = socket.getPeerCertificate().subject.CN;
         resolve({
           client: new RawClient(socket),
-          commonName: Array.isArray(names) ? names.join() : names,
+          commonName: Array.isArray(names) ? names.join() : names ?? "",
           protocol: socket.getProtocol(),
         });
       });
