@@ -154,6 +154,15 @@ Deno.test("an env file that cannot be written ends the demo before it begins", a
   assert.match(errors, /^holdfast: Cannot write the env file \/nowhere\/demo\.env as [^\n]+\n$/);
 });
 
+Deno.test("a machine without room for temporary files is told in one line", async () => {
+  const { code, errors } = await DemoProcess.run(["--once"], { env: { TMPDIR: "/nowhere" } });
+  assert.equal(code, 1);
+  assert.match(
+    errors,
+    /^holdfast: Cannot make a temporary folder \(NotFound\): let TMPDIR [^\n]+\n$/,
+  );
+});
+
 Deno.test("the demo works on a machine with a proxy", async () => {
   const env = { HTTPS_PROXY: "http://127.0.0.1:1", HTTP_PROXY: "http://127.0.0.1:1" };
   const { code, errors } = await DemoProcess.run(["--once"], { env });
