@@ -38,7 +38,7 @@ export const BILLING_APP: Application = {
 /** The service itself. Its election Lease is in its namespace. */
 export const SERVICE_ACCOUNT: Account = { namespace: "holdfast", name: "holdfast" };
 
-/** Whom the tokens of deployment clients are for: the service, by the default of its configuration. */
+/** Whom the tokens of deployment clients are for: the service. */
 export const AUDIENCE = "bloodraven-deploy";
 
 const SITES = ["iad", "pdx"] as const;

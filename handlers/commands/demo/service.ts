@@ -8,7 +8,7 @@ import { loadConfig, servicePurpose } from "../../../lib/config/layers.ts";
 import type { Authority } from "../../../lib/testing/mod.ts";
 import { type OpenedService, openService } from "../serve.ts";
 import type { System } from "../system.ts";
-import { GROUP, SERVICE_ACCOUNT } from "./cast.ts";
+import { AUDIENCE, GROUP, SERVICE_ACCOUNT } from "./cast.ts";
 import type { DemoCluster } from "./cluster.ts";
 import { type DemoFolder, kubeconfig } from "./folder.ts";
 import { type DemoPorts, HOST, serviceListenError } from "./ports.ts";
@@ -66,6 +66,7 @@ export async function startDemoService(parts: DemoServiceParts): Promise<DemoSer
       "tls.cert_file": certFile,
       "tls.key_file": keyFile,
       "deploy_api.enabled": "true",
+      "deploy_api.audience": AUDIENCE,
       "host.prestop_grace_secs": "0",
       "log.format": "text",
     }),
