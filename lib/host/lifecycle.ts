@@ -1,6 +1,6 @@
 /**
- * The end of a process, in order: everything learns at once that it ends, then what was started last is stopped first,
- * all within one budget (kubernetes-plugin 14).
+ * The end of a process, in order: everything learns at once that it ends, then its parts stop stage by stage, what was
+ * started last first, all within one budget (kubernetes-plugin 14).
  *
  * @module
  */
@@ -16,6 +16,14 @@ export type ExitCode = 0 | 1;
  * What it throws is logged by class, and the next hook runs.
  */
 export type ShutdownHook = (deadline: Deadline) => void | Promise<void>;
+
+/**
+ * When a hook runs. `early`: at once, while clients still come, for what another replica is to take over without a gap.
+ * `traffic`: with the end of the requests. `late`: after them, when nobody needs the part any more.
+ */
+export type ShutdownStage = "early" | "traffic" | "late";
+
+const STAGES: readonly ShutdownStage[] = ["early", "traffic", "late"];
 
 /** What {@linkcode createLifecycle} takes. */
 export interface LifecycleOptions {
@@ -34,18 +42,21 @@ export interface Lifecycle {
   /** Settles when the end is over, and never rejects. The composition root exits with it. */
   readonly done: Promise<ExitCode>;
   /**
-   * Registers what stops a part. Hooks run last in, first out: what was started on top of something stops before it.
+   * Registers what stops a part. Hooks of one stage run last in, first out: what was started on top of something stops
+   * before it.
    *
    * @param name Says in the log which part it is.
+   * @param stage @default {"late"}
    */
-  onShutdown(name: string, hook: ShutdownHook): void;
+  onShutdown(name: string, hook: ShutdownHook, stage?: ShutdownStage): void;
   /**
    * Begins the end as a signal would. A second call changes nothing.
    *
    * @param reason For the log.
+   * @param code What the process exits with when all goes well: 1 when it ends for a fault. @default {0}
    * @returns {@linkcode Lifecycle.done}.
    */
-  stop(reason: string): Promise<ExitCode>;
+  stop(reason: string, code?: ExitCode): Promise<ExitCode>;
 }
 
 /**
@@ -57,11 +68,11 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
   const { clock, logger, budgetMs = 30_000 } = options;
   const stopping = new AbortController();
   const finished = Promise.withResolvers<ExitCode>();
-  const hooks: { readonly name: string; readonly hook: ShutdownHook }[] = [];
+  const hooks: Registered[] = [];
 
   const ignoreSignals = options.onSignal((signal) => {
     if (!stopping.signal.aborted) {
-      begin(signal);
+      begin(signal, 0);
       return;
     }
     logger.warn("shutdown abandoned", { reason: signal });
@@ -73,30 +84,30 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     finished.resolve(code);
   }
 
-  function begin(reason: string): void {
+  function begin(reason: string, code: ExitCode): void {
     if (stopping.signal.aborted) return;
     logger.info("shutdown started", { reason, budget_ms: budgetMs });
     stopping.abort();
-    runHooks().then(finish, () => finish(1));
+    runHooks(code).then(finish, () => finish(1));
   }
 
-  async function runHooks(): Promise<ExitCode> {
+  async function runHooks(code: ExitCode): Promise<ExitCode> {
     using deadline = startDeadline(clock, budgetMs);
     const over = new Promise<"over">((resolve) => {
       deadline.signal.addEventListener("abort", () => resolve("over"), { once: true });
     });
-    for (let next = hooks.pop(); next !== undefined; next = hooks.pop()) {
+    for (let next = takeNext(hooks); next !== undefined; next = takeNext(hooks)) {
       const { name, hook } = next;
       if (await Promise.race([runHook(name, hook, deadline), over]) === "over") {
         logger.error("shutdown overran its budget", {
           hook: name,
-          skipped: hooks.map((left) => left.name).reverse(),
+          skipped: inOrder(hooks).map((left) => left.name),
         });
         return 1;
       }
     }
     logger.info("shutdown complete");
-    return 0;
+    return code;
   }
 
   async function runHook(name: string, hook: ShutdownHook, deadline: Deadline): Promise<void> {
@@ -113,12 +124,30 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
   return {
     stopping: stopping.signal,
     done: finished.promise,
-    onShutdown(name, hook) {
-      hooks.push({ name, hook });
+    onShutdown(name, hook, stage = "late") {
+      hooks.push({ name, hook, stage });
     },
-    stop(reason) {
-      begin(reason);
+    stop(reason, code = 0) {
+      begin(reason, code);
       return finished.promise;
     },
   };
+}
+
+interface Registered {
+  readonly name: string;
+  readonly hook: ShutdownHook;
+  readonly stage: ShutdownStage;
+}
+
+/** The hooks in the order in which they run. */
+function inOrder(hooks: readonly Registered[]): Registered[] {
+  const lastFirst = hooks.toReversed();
+  return STAGES.flatMap((stage) => lastFirst.filter((hook) => hook.stage === stage));
+}
+
+function takeNext(hooks: Registered[]): Registered | undefined {
+  const [next] = inOrder(hooks);
+  if (next !== undefined) hooks.splice(hooks.indexOf(next), 1);
+  return next;
 }

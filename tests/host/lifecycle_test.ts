@@ -143,3 +143,23 @@ Deno.test("stop may be called again, and after a signal, and changes nothing", a
   assert.equal(await lifecycle.stop("and again"), 0);
   assert.equal(logger.lines.filter((line) => line.message === "shutdown started").length, 1);
 });
+
+Deno.test("stages come one after the other, and the order of registration counts within a stage alone", async () => {
+  const { lifecycle } = start();
+  const events: string[] = [];
+  const register = (name: string, stage?: "early" | "traffic" | "late") =>
+    lifecycle.onShutdown(name, () => void events.push(name), stage);
+  register("listener", "traffic");
+  register("database");
+  register("lead", "early");
+  register("grace", "traffic");
+  register("cache", "late");
+  assert.equal(await lifecycle.stop("test"), 0);
+  assert.deepEqual(events, ["lead", "grace", "listener", "cache", "database"]);
+});
+
+Deno.test("a process that ends for a fault exits with 1 although its end was in order", async () => {
+  const { lifecycle, logger } = start();
+  assert.equal(await lifecycle.stop("a worker failed", 1), 1);
+  assert.equal(logger.lines.at(-1)?.message, "shutdown complete");
+});
