@@ -13,6 +13,7 @@ import { Housekeeping } from "../../lib/controllers/housekeeping.ts";
 import { ControllerMetrics, eventFigures } from "../../lib/controllers/metrics.ts";
 import { Retention } from "../../lib/controllers/retention.ts";
 import { RevocationController } from "../../lib/controllers/revocation.ts";
+import { RewindGuard } from "../../lib/controllers/rewind_guard.ts";
 import { createLogger } from "../../lib/host/log.ts";
 import { type Event, EVENTS } from "../../lib/kube/resources.ts";
 import { seededEntropy } from "../../lib/testing/mod.ts";
@@ -31,6 +32,8 @@ export class Rig implements AsyncDisposable {
   readonly service: InProcessService;
   readonly loop: GroupLoop;
   readonly events: EventWriter;
+  /** The way of the loop and its controllers to the API server. */
+  readonly guard: RewindGuard;
   #term: AbortController | null = null;
   #running: Promise<void> = Promise.resolve();
 
@@ -39,7 +42,8 @@ export class Rig implements AsyncDisposable {
       onRevoked: (group, record) => this.events.report(leaseRevoked(group, record)),
       ...options,
     });
-    const { api, clock, coordinator, metrics } = service;
+    const { clock, coordinator, metrics } = service;
+    const api = this.guard = new RewindGuard(service.api);
     const logger = createLogger({ write: (line) => service.lines.push(line), clock });
     this.events = new EventWriter({
       api,
@@ -61,6 +65,7 @@ export class Rig implements AsyncDisposable {
       ],
       logger,
       metrics: new ControllerMetrics(metrics.registry),
+      rewinds: api,
     });
   }
 
