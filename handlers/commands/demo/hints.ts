@@ -78,10 +78,9 @@ export function kubectlLines({ folder }: HintParts): readonly string[] {
     "kubectl get mysqlfailovergroups,mysqldatabases,leases",
     "# Watch the Leases while the lines for curl run (Ctrl+C ends it)",
     "kubectl get lease -w",
-    "# Take all leases of the group back: the next renewal is answered 409 'revoked'",
+    "# Take all leases of the group back. The service does it and removes the annotation; a renewal",
+    "# of a revoked lease is answered 409 'revoked', and its operationId is not granted again",
     `kubectl annotate mysqlfailovergroup ${GROUP.name} ${REVOKE_ANNOTATION}=now`,
-    "# And allow new ones again. A revoked operation stays so: give the next one another operationId",
-    `kubectl annotate mysqlfailovergroup ${GROUP.name} ${REVOKE_ANNOTATION}-`,
   ];
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { loadConfig, servicePurpose } from "../../../lib/config/layers.ts";
+import { demoPurpose, loadConfig } from "../../../lib/config/layers.ts";
 import type { Authority } from "../../../lib/testing/mod.ts";
 import { type OpenedService, openService } from "../serve.ts";
 import type { System } from "../system.ts";
@@ -58,7 +58,7 @@ export async function startDemoService(parts: DemoServiceParts): Promise<DemoSer
     // The user's own variables and files are for `serve`: the demo is the same on every machine.
     env: {},
     readTextFile: () => undefined,
-    purpose: servicePurpose,
+    purpose: demoPurpose,
     options: settings({
       "listen.tls": `${HOST}:${ports.tls}`,
       "listen.metrics": `${HOST}:${ports.metrics}`,

@@ -79,7 +79,7 @@ Deno.test("a signal while the demo is being set up ends it too", async () => {
 });
 
 Deno.test("a signal after the story ends a demo that stays up", async () => {
-  const end = await play({ at: /-deployment-leases-\n$/, act: ({ send }) => send("SIGTERM") });
+  const end = await play({ at: /^kubectl annotate /, act: ({ send }) => send("SIGTERM") });
   assert.deepEqual(
     { code: end.code, left: end.left, handlers: end.handlers, stderr: end.stderr },
     { code: 0, left: false, handlers: 0, stderr: "" },
