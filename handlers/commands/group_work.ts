@@ -9,10 +9,17 @@ import { leaseRevoked, topologyRewound } from "../../lib/controllers/group_event
 import { GroupLoop } from "../../lib/controllers/group_loop.ts";
 import { Housekeeping } from "../../lib/controllers/housekeeping.ts";
 import { ControllerMetrics, eventFigures } from "../../lib/controllers/metrics.ts";
+import { externalExecutor, PlannedController } from "../../lib/controllers/planned.ts";
+import { LeftBehindController, plannerName } from "../../lib/controllers/planned_gate.ts";
+import { PlannedReports } from "../../lib/controllers/planned_reports.ts";
+import { StatusExecutor } from "../../lib/controllers/planned_status_executor.ts";
 import { Retention } from "../../lib/controllers/retention.ts";
 import { RevocationController } from "../../lib/controllers/revocation.ts";
 import { RewindGuard } from "../../lib/controllers/rewind_guard.ts";
+import type { GroupController } from "../../lib/controllers/group_controller.ts";
+import { Planner } from "../../lib/group/admission.ts";
 import { TopologyReader } from "../../lib/group/topology.ts";
+import type { KubeApi } from "../../lib/kube/api.ts";
 import { LeaseCoordinator } from "../../lib/lease/coordinator.ts";
 import { LeaseMetrics } from "../../lib/lease/metrics.ts";
 import { KeyedQueue } from "../../lib/lease/queue.ts";
@@ -25,6 +32,9 @@ const REPORTING_CONTROLLER = "holdfast";
 
 /** Milliseconds for the Events that wait when the process ends: kubernetes-plugin 11. */
 const LAST_EVENTS_MS = 2_000;
+
+/** Milliseconds that each phase of a planned failover lasts in the demo. */
+const DEMO_STEP_MS = 1_000;
 
 /** What requests use, and the loop of the leader. */
 export interface GroupWork {
@@ -77,10 +87,42 @@ export function createGroupWork(parts: ServiceParts, leads: () => boolean): Grou
       new RevocationController({ api, adoption }),
       new Housekeeping({ coordinator: coordinatorParts, adoption }),
       new Retention({ api, terminalHoldRetentionMs: terminal_hold_retention }),
+      ...plannedControllers(parts, api, coordinatorParts, events),
     ],
     logger,
     metrics: new ControllerMetrics(metrics.registry),
     rewinds: api,
   });
   return { coordinator, leases, loop };
+}
+
+/** What the leader does about planned operations: the annotation when it is asked to, and the gate always. */
+function plannedControllers(
+  { config, metrics, identity }: ServiceParts,
+  api: KubeApi,
+  coordinator: CoordinatorParts,
+  events: EventWriter,
+): readonly GroupController[] {
+  const { enabled, executor } = config.planned_operations;
+  const planner = new Planner({
+    ...coordinator,
+    api,
+    by: plannerName(identity),
+    maxClockOffsetMs: coordinator.limits.maxClockOffsetMs,
+    onExpired: (group, record) => coordinator.metrics.ended(group.name, record),
+  });
+  const leftBehind = new LeftBehindController({ planner, ownController: enabled });
+  if (!enabled) return [leftBehind];
+  const reports = new PlannedReports({ registry: metrics.registry, events });
+  return [
+    leftBehind,
+    new PlannedController({
+      api,
+      planner,
+      reports,
+      executor: executor === "status"
+        ? new StatusExecutor({ api, reports, stepMs: DEMO_STEP_MS })
+        : externalExecutor,
+    }),
+  ];
 }

@@ -14,7 +14,7 @@ import { type Layer, readVariables, type Setting, settingFromText } from "./env.
 import { ConfigError, type ConfigProblem, problemOf } from "./errors.ts";
 import { type FileInput, readFiles } from "./files.ts";
 import type { RawValue } from "./keys.ts";
-import { type BrokenRule, libraryRules, type Rule, serviceRules } from "./rules.ts";
+import { type BrokenRule, demoRules, libraryRules, type Rule, serviceRules } from "./rules.ts";
 import { type Config, configKeys, configSchema, type Defaults, serviceDefaults } from "./schema.ts";
 
 /** The prefix of the variables that set any key. */
@@ -46,6 +46,9 @@ export const libraryPurpose: Purpose = { defaults: {}, rules: libraryRules };
 
 /** For `holdfast serve`. */
 export const servicePurpose: Purpose = { defaults: serviceDefaults, rules: serviceRules };
+
+/** As {@linkcode servicePurpose}, for the demo's own cluster: its executor may move status. */
+export const demoPurpose: Purpose = { defaults: serviceDefaults, rules: demoRules };
 
 /** What the configuration is read from. */
 export interface ConfigInput extends FileInput {

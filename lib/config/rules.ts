@@ -137,6 +137,27 @@ export const checkDeployApi: Rule = ({ deploy_api, tls, kubernetes }) => {
   return broken;
 };
 
+/** Planned operations are served by the leader of the deploy API (design 7). */
+export const checkPlannedOperations: Rule = ({ planned_operations, deploy_api }) => {
+  if (!planned_operations.enabled || deploy_api.enabled) return [];
+  return [{
+    keys: ["planned_operations.enabled", "deploy_api.enabled"],
+    message:
+      "Cannot serve planned operations without the deploy API: set 'deploy_api.enabled' to true, or 'planned_operations.enabled' to false",
+  }];
+};
+
+/** Nobody but the demo moves a group's status by itself: a real group has an operator (design 7). */
+export const checkExecutor: Rule = ({ planned_operations: { executor } }) => {
+  if (executor === "external") return [];
+  const key = "planned_operations.executor";
+  return [{
+    keys: [key],
+    message:
+      `Cannot use '${key}' as it must be external outside the demo: current value is ${executor}`,
+  }];
+};
+
 /** The service keeps all its state in the cluster, and only its leader grants: no setting may do without (design 7). */
 export const checkService: Rule = (config) => {
   const { enabled, required, leader_election: election } = config.kubernetes;
@@ -164,10 +185,14 @@ export const checkService: Rule = (config) => {
 /** What every user of the configuration keeps to. */
 export const libraryRules: readonly Rule[] = [checkNamespace, checkElection];
 
-/** What `holdfast serve` keeps to. */
-export const serviceRules: readonly Rule[] = [
+/** What the demo's service keeps to. */
+export const demoRules: readonly Rule[] = [
   ...libraryRules,
   checkTls,
   checkDeployApi,
+  checkPlannedOperations,
   checkService,
 ];
+
+/** What `holdfast serve` keeps to. */
+export const serviceRules: readonly Rule[] = [...demoRules, checkExecutor];

@@ -83,6 +83,17 @@ export const configSchema = z.strictObject({
       "How old the newest observation in a group's status may be before the group counts as not observed. `0s` sets no limit.",
     ),
   }).prefault({}),
+  planned_operations: z.strictObject({
+    enabled: flag(
+      false,
+      "Serve the `planned-failover` annotation of groups: delay it while a deployment holds it off, then admit it. For an operator that does not integrate by itself.",
+    ),
+    executor: choice(
+      ["external", "status"],
+      "external",
+      "Who carries out an admitted planned failover. `external` leaves it to the operator, `status` moves the status itself and is for the demo alone.",
+    ),
+  }).prefault({}),
   kubernetes: z.strictObject({
     enabled: flag(true, "Talk to a cluster. Off leaves only the pod's identity."),
     required: flag(

@@ -53,6 +53,7 @@ Deno.test("without any layer there are the defaults of the contract", () => {
       max_status_age: 0,
       terminal_hold_retention: 86_400_000,
     },
+    planned_operations: { enabled: false, executor: "external" },
     kubernetes: {
       enabled: true,
       required: false,
@@ -293,7 +294,7 @@ Deno.test("what is wrong with a file is told with the file, the key, the type an
   const table: readonly (readonly [string, string])[] = [
     [
       "deploi: {}",
-      "Cannot use holdfast.yaml as there is no key 'deploi': the keys at the top level are listen, tls, deploy_api, kubernetes, host, log",
+      "Cannot use holdfast.yaml as there is no key 'deploi': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log",
     ],
     [
       "tls: {cert: x}",
@@ -391,11 +392,11 @@ Deno.test("what is wrong with a file is told with the file, the key, the type an
     ],
     [
       "profile: {dev: {x: 1}}",
-      "Cannot use holdfast.yaml (profile dev) as there is no key 'x': the keys at the top level are listen, tls, deploy_api, kubernetes, host, log",
+      "Cannot use holdfast.yaml (profile dev) as there is no key 'x': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log",
     ],
     [
       "__proto__: {x: 1}",
-      "Cannot use holdfast.yaml as there is no key '__proto__': the keys at the top level are listen, tls, deploy_api, kubernetes, host, log",
+      "Cannot use holdfast.yaml as there is no key '__proto__': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log",
     ],
   ];
   for (const [text, message] of table) {
@@ -408,7 +409,7 @@ Deno.test("what is wrong with a file is told with the file, the key, the type an
 Deno.test("a profile's own file has no sections for profiles", () => {
   const messages = refusal({ files: { "holdfast-p.yaml": "profile: {p: {}}" }, profile: "p" });
   assert.deepEqual(messages, [
-    "Cannot use holdfast-p.yaml as there is no key 'profile': the keys at the top level are listen, tls, deploy_api, kubernetes, host, log",
+    "Cannot use holdfast-p.yaml as there is no key 'profile': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log",
   ]);
 });
 

@@ -3,9 +3,12 @@ import fc from "fast-check";
 import {
   checkDeployApi,
   checkElection,
+  checkExecutor,
   checkNamespace,
+  checkPlannedOperations,
   checkService,
   checkTls,
+  demoRules,
   isDnsLabel,
   isDnsSubdomain,
   libraryRules,
@@ -191,4 +194,22 @@ Deno.test("the service is refused when its role keeps it out of the election", (
     "Cannot serve as this process could never lead: 'kubernetes.leader_election.roles' must be empty or contain its 'host.role', which is combined",
   ]);
   assert.deepEqual(checkService(read({ kubernetes, host: { role: "worker" } })), []);
+});
+
+Deno.test("planned operations need the deploy API", () => {
+  const planned_operations = { enabled: true };
+  const on = read({ planned_operations, deploy_api: { enabled: true } });
+  assert.deepEqual(checkPlannedOperations(on), []);
+  assert.deepEqual(messagesOf(checkPlannedOperations(read({ planned_operations }))), [
+    "Cannot serve planned operations without the deploy API: set 'deploy_api.enabled' to true, or 'planned_operations.enabled' to false",
+  ]);
+});
+
+Deno.test("only the demo may move status by itself", () => {
+  assert.deepEqual(checkExecutor(read({})), []);
+  const status = read({ planned_operations: { executor: "status" } });
+  assert.deepEqual(messagesOf(checkExecutor(status)), [
+    "Cannot use 'planned_operations.executor' as it must be external outside the demo: current value is status",
+  ]);
+  assert(serviceRules.includes(checkExecutor) && !demoRules.includes(checkExecutor));
 });
