@@ -43,6 +43,7 @@ export class Arena {
   readonly parts: ArenaParts;
   readonly #store: LeaseStore;
   readonly #signal = new AbortController().signal;
+  #uid: string | null = null;
 
   constructor(parts: ArenaParts) {
     this.parts = parts;
@@ -53,6 +54,14 @@ export class Arena {
   get clients(): readonly [DeploymentClient, DeploymentClient] {
     const [a, b] = this.parts.clients;
     return this.parts.random() < 0.5 ? [a, b] : [b, a];
+  }
+
+  /** Does all of it at about the same time: each begins after a pause of its own. */
+  together<T extends readonly (() => Promise<unknown>)[]>(
+    ...works: T
+  ): Promise<{ [K in keyof T]: Awaited<ReturnType<T[K]>> }>;
+  async together(...works: readonly (() => Promise<unknown>)[]): Promise<unknown[]> {
+    return await Promise.all(works.map((work) => this.parts.pause().then(work)));
   }
 
   /** Writes members of the group's status. */
@@ -84,7 +93,7 @@ export class Arena {
   async stored(name: string = slotName(GROUP)): Promise<StoredRecord | null> {
     const options = { signal: this.#signal };
     const lease = await this.#store.get(this.parts.namespace, name, options);
-    return this.#store.parse(lease, (await this.group()).metadata.uid);
+    return this.#store.parse(lease, await this.#groupUid());
   }
 
   /** The record that is stored under a name. */
@@ -120,17 +129,23 @@ export class Arena {
 
   /** Gives the next round a group that is stable and a free mutex. */
   async clear(): Promise<void> {
-    await this.setStatus({ updatePhase: null });
-    await this.askForRevocation(null);
-    await this.kubectlDelete();
+    await Promise.all([
+      this.setStatus({ updatePhase: null }),
+      this.askForRevocation(null),
+      this.kubectlDelete(),
+    ]);
   }
 
   get #name() {
     return { namespace: this.parts.namespace, name: GROUP };
   }
 
+  async #groupUid(): Promise<string> {
+    return this.#uid ??= (await this.group()).metadata.uid;
+  }
+
   async #revoke(name: string, operationId: string): Promise<void> {
-    const { uid } = (await this.group()).metadata;
+    const uid = await this.#groupUid();
     for (;;) {
       const stored = await this.stored(name);
       if (stored?.record.operationId !== operationId || stored.record.state !== "active") return;

@@ -1,0 +1,78 @@
+/**
+ * Two services in this process over one cluster in memory. Calls of both come in an order that the seed decides, so that
+ * each run shows other interleavings, and the same seed the same ones.
+ *
+ * @module
+ */
+
+import type { SendRequest } from "../../lib/kube/exchange.ts";
+import { FakeCluster, seededEntropy, TestClock } from "../../lib/testing/mod.ts";
+import { InProcessService, NAMESPACE, seedCluster } from "../service/in_process.ts";
+import { Arena } from "./arena.ts";
+import { LeaseHistory } from "./lease_history.ts";
+
+/** The most turns of the event loop that a call waits for on its way. */
+const LONGEST_WAY = 4;
+
+/** An arena in memory. */
+export interface FakeArena extends AsyncDisposable {
+  readonly arena: Arena;
+  readonly fake: FakeCluster;
+  readonly clock: TestClock;
+  readonly services: readonly [InProcessService, InProcessService];
+  /** The user under which the services call: faults that name it spare the operator. */
+  readonly user: string;
+}
+
+/** Opens an arena. */
+export async function openFakeArena(seed: number): Promise<FakeArena> {
+  await using stack = new AsyncDisposableStack();
+  const clock = new TestClock();
+  const entropy = seededEntropy(seed);
+  const fake = stack.use(new FakeCluster({ clock, entropy }));
+  seedCluster(fake);
+  const turns = async () => {
+    const count = Math.floor(entropy.fraction() * LONGEST_WAY);
+    for (let turn = 0; turn < count; turn++) await nextTurn();
+  };
+  const user = "holdfast";
+  const token = fake.userToken(user, ["system:masters"]);
+  const wandering = (send: SendRequest): SendRequest => async (request) => {
+    await turns();
+    const copy = new Request(request);
+    copy.headers.set("authorization", `Bearer ${token}`);
+    const answer = await send(copy);
+    await turns();
+    return answer;
+  };
+  const [first, second] = [1, 2].map((index) =>
+    stack.use(new InProcessService({ fake, clock, seed: seed * 2 + index, send: wandering }))
+  );
+  const operator = stack.use(new InProcessService({ fake, clock, seed: -seed }));
+  if (first === undefined || second === undefined) throw new Error("Cannot race alone");
+  const history = stack.use(await LeaseHistory.start(operator.api, NAMESPACE));
+  const arena = new Arena({
+    api: operator.api,
+    namespace: NAMESPACE,
+    clients: [first.client(), second.client()],
+    history,
+    pause: async () => {
+      for (let times = Math.floor(entropy.fraction() * 8); times > 0; times--) await turns();
+    },
+    nowMs: () => clock.wall(),
+    random: () => entropy.fraction(),
+  });
+  const owned = stack.move();
+  return {
+    arena,
+    fake,
+    clock,
+    services: [first, second],
+    user,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 0));
+}

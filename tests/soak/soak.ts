@@ -1,0 +1,91 @@
+/**
+ * `deno task soak [--rounds N] [--minutes M] [--where real|memory] [--race TEXT]`: runs the races for long and prints how
+ * their rounds ended.
+ *
+ * `--rounds` is for each race (default 2000); `--minutes` ends a race earlier. `--where` chooses the real API server with
+ * two processes, or the cluster in memory with two services in this process (default: both). `--race` runs those whose name
+ * has the text. `--seed` begins the interleavings in memory elsewhere (default: the time).
+ *
+ * @module
+ */
+
+import { parseArgs } from "node:util";
+import { print } from "../checks/shell.ts";
+import { ensureBinaries, SKIPPED_LINE } from "../cluster/binaries.ts";
+import { startCluster } from "../cluster/cluster.ts";
+import type { Arena } from "../races/arena.ts";
+import { openFakeArena } from "../races/fake_arena.ts";
+import { openProcessArena } from "../races/process_arena.ts";
+import { type Race, type RaceLimits, races, run } from "../races/races.ts";
+
+const { values } = parseArgs({
+  args: Deno.args,
+  options: {
+    rounds: { type: "string", default: "2000" },
+    minutes: { type: "string", default: "Infinity" },
+    where: { type: "string", default: "both" },
+    race: { type: "string", default: "" },
+    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+  },
+});
+const rounds = positive("rounds", values.rounds);
+const minutes = positive("minutes", values.minutes);
+const seed = positive("seed", values.seed);
+if (!["real", "memory", "both"].includes(values.where)) {
+  throw new RangeError(`Cannot run as 'where' must be real, memory or both: ${values.where}`);
+}
+const chosen = races.filter(({ name }) => name.includes(values.race));
+
+let failed = 0;
+if (values.where !== "memory") await soakReal();
+if (values.where !== "real") await soakMemory();
+print(failed === 0 ? "all rounds held" : `${failed} races failed`);
+Deno.exit(failed === 0 ? 0 : 1);
+
+async function soakReal(): Promise<void> {
+  const binaries = await ensureBinaries({ onProgress: print });
+  if (binaries === null) {
+    print(SKIPPED_LINE);
+    failed++;
+    return;
+  }
+  await using cluster = await startCluster({ binaries });
+  for (const race of chosen) {
+    await using opened = await openProcessArena(cluster, "soak");
+    await soak("real API server, two processes", race, opened.arena);
+  }
+}
+
+async function soakMemory(): Promise<void> {
+  for (const [index, race] of chosen.entries()) {
+    await using opened = await openFakeArena(seed + index);
+    await soak(`in memory, seed ${seed + index}`, race, opened.arena);
+  }
+}
+
+async function soak(where: string, race: Race, arena: Arena): Promise<void> {
+  const startedMs = performance.now();
+  const limits: RaceLimits = { rounds, untilMs: startedMs + minutes * 60_000 };
+  print(`${where}: ${race.name}`);
+  try {
+    const outcomes = await run(race, arena, limits);
+    const seconds = (performance.now() - startedMs) / 1000;
+    const count = Object.values(outcomes).reduce((sum, many) => sum + many, 0);
+    const { count: versions } = arena.parts.history;
+    print(`  ${count} rounds in ${seconds.toFixed(0)} s, ${versions} versions judged`);
+    for (const [outcome, many] of Object.entries(outcomes).sort(([, a], [, b]) => b - a)) {
+      print(`  ${String(many).padStart(6)}  ${outcome}`);
+    }
+  } catch (error) {
+    failed++;
+    print(`  FAILED: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function positive(name: string, text: string): number {
+  const value = Number(text);
+  if (value > 0) return value;
+  throw new RangeError(
+    `Cannot run as '${name}' must be a positive number: current value is ${text}`,
+  );
+}
