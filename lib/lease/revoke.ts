@@ -17,7 +17,7 @@ import type { Lease } from "../kube/resources.ts";
 import type { Adoption } from "./adoption.ts";
 import { ownedBy } from "./lease_object.ts";
 import { holdName, slotName, tombstoneName } from "./names.ts";
-import { type LeaseRecord, RecordError, type RevocationReason } from "./record.ts";
+import { encodeRecord, type LeaseRecord, RecordError, type RevocationReason } from "./record.ts";
 import { settled, standing } from "./rules.ts";
 import type { StoredRecord } from "./store.ts";
 import { writeTombstone } from "./tombstone.ts";
@@ -216,15 +216,23 @@ class Run {
       this.#turn.mustLead();
       const record = this.#ended(stored.record);
       const result = await this.#turn.write(this.#topology, name, record, stored);
-      if (result.type === "unknown") throw result.error;
       if (result.type === "stored") {
         if (record.state === "revoked") this.revoked.push(record);
         return result.stored;
       }
-      this.#turn.parts.metrics.retried("revoke");
       stored = this.#turn.parse(await this.#turn.get(name), this.#topology);
+      if (result.type === "unknown") return this.#found(stored, record, result.error);
+      this.#turn.parts.metrics.retried("revoke");
     }
     throw new ContendedError("revoke the lease");
+  }
+
+  /** What is stored after a write without an answer: it is counted here if it is ours, and an error if it is not there. */
+  #found(stored: StoredRecord | null, written: LeaseRecord, error: unknown): StoredRecord {
+    if (stored === null || encodeRecord(stored.record) !== encodeRecord(written)) throw error;
+    this.#turn.ended(identity(this.#topology), written);
+    if (written.state === "revoked") this.revoked.push(written);
+    return stored;
   }
 
   /** What becomes of an active record. In a group, expiry beats revocation (deploy-api 7): its time was over before. */
