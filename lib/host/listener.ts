@@ -60,6 +60,11 @@ export interface ListenerOptions {
   readonly logger: Logger;
   /** Stand in for single values of {@linkcode DEFAULT_LIMITS}. */
   readonly limits?: Partial<ListenerLimits>;
+  /**
+   * Takes a request to switch to another protocol, WebSocket for one. From then on its socket is the taker's: it has no
+   * limits, and a stop destroys it. Without it such a request is answered as if it did not ask.
+   */
+  readonly onUpgrade?: (incoming: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
 /** A bound port. */
@@ -201,6 +206,7 @@ class Connections {
     server.on("request", (incoming, outgoing) => this.#serve(incoming, outgoing));
     server.on("clientError", (error: unknown, socket) => this.#onClientError(error, socket));
     server.on("connect", (_incoming, socket) => this.#refuse("CONNECT", socket));
+    if (options.onUpgrade !== undefined) server.on("upgrade", options.onUpgrade);
   }
 
   /** Ends everything: see {@linkcode Listener.stop}. */
