@@ -6,6 +6,7 @@
  */
 
 import { operationPhase } from "../group/phases.ts";
+import { statusTime } from "../group/planned_request.ts";
 import { MYSQL_FAILOVER_GROUPS, type MysqlFailoverGroup } from "../group/types.ts";
 import type { KubeApi, Stored } from "../kube/api.ts";
 import { ConflictError } from "../kube/errors.ts";
@@ -71,7 +72,7 @@ export class StatusExecutor implements PlannedExecutor {
     const { namespace, name, uid, resourceVersion } = group.metadata;
     const nowMs = turn.now().latestMs;
     const ends = phase === "Succeeded";
-    const completionTime = ends ? { completionTime: new Date(nowMs).toISOString() } : {};
+    const completionTime = ends ? { completionTime: statusTime(nowMs) } : {};
     turn.mustLead();
     try {
       await api.patch(MYSQL_FAILOVER_GROUPS, { namespace, name }, {

@@ -148,9 +148,9 @@ export function deferredByHold(
     reason: DEPLOYMENT_HOLD,
     message:
       `Planned failover to ${request.target} is held by the deployment ${hold.operationId} of ${hold.instance} until ${
-        seconds(Date.parse(hold.expiresAt))
+        statusTime(Date.parse(hold.expiresAt))
       }`,
-    retryAfter: seconds(Date.parse(hold.expiresAt)),
+    retryAfter: statusTime(Date.parse(hold.expiresAt)),
   });
 }
 
@@ -166,9 +166,9 @@ export function deferredByCooldown(
     phase: "Deferred",
     reason: COOLDOWN_ACTIVE,
     message: `Planned failover to ${request.target} waits for the end of the cooldown at ${
-      seconds(untilMs)
+      statusTime(untilMs)
     }`,
-    retryAfter: seconds(untilMs),
+    retryAfter: statusTime(untilMs),
   });
 }
 
@@ -207,7 +207,7 @@ export function failed(
     phase: "Failed",
     reason,
     message: `Planned failover to ${members.target} is not done: ${reason}`,
-    completionTime: seconds(nowMs),
+    completionTime: statusTime(nowMs),
   });
 }
 
@@ -239,7 +239,7 @@ function run(group: MysqlFailoverGroup, request: PlannedRequest, nowMs: number) 
 /** A run that waits goes on with its start; one that ended, or that never noted it, begins now. */
 function startTime(known: PlannedStatus | null | undefined, nowMs: number): string {
   const waits = ["Deferred", "Pending", "Validating"].includes(known?.phase ?? "");
-  return waits && known?.startTime ? known.startTime : seconds(nowMs);
+  return waits && known?.startTime ? known.startTime : statusTime(nowMs);
 }
 
 function positive(text: string | null | undefined, otherwise: number): number {
@@ -256,8 +256,8 @@ function change(
   return { ...Object.fromEntries(gone), ...Object.fromEntries(kept) };
 }
 
-/** RFC 3339 in UTC, whole seconds: what Kubernetes stores of a time. */
-function seconds(ms: number): string {
+/** An instant as status shows it: RFC 3339 in UTC, whole seconds. @param ms Milliseconds since 1970. */
+export function statusTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }
 
