@@ -99,6 +99,29 @@ export const checkElection: Rule = ({ kubernetes: { leader_election: election } 
   return broken;
 };
 
+/** The ConfigMaps that are followed have names, each its own (kubernetes-plugin 2, validation 3). */
+export const checkConfigMaps: Rule = ({ kubernetes: { config_maps: { watch } } }) => {
+  const key = "kubernetes.config_maps.watch";
+  const shown = (names: readonly string[]) => names.map((name) => JSON.stringify(name)).join(", ");
+  const strange = watch.filter((name) => !isDnsSubdomain(name));
+  if (strange.length > 0) {
+    return [{
+      keys: [key],
+      message:
+        `Cannot use '${key}' as each must be a DNS subdomain: lower-case labels with dots between them, at most 253 characters: ${
+          shown(strange)
+        } is not`,
+    }];
+  }
+  const twice = watch.filter((name, index) => watch.indexOf(name) !== index);
+  return twice.length === 0 ? [] : [{
+    keys: [key],
+    message: `Cannot use '${key}' as it must name each ConfigMap once: ${
+      shown(twice)
+    } is there again`,
+  }];
+};
+
 /** Seconds as milliseconds, held within the safe integers, so that a huge value fails its rule and does not wrap. */
 function toMilliseconds(seconds: number): number {
   return Math.min(seconds * 1_000, Number.MAX_SAFE_INTEGER);
@@ -183,7 +206,7 @@ export const checkService: Rule = (config) => {
 };
 
 /** What every user of the configuration keeps to. */
-export const libraryRules: readonly Rule[] = [checkNamespace, checkElection];
+export const libraryRules: readonly Rule[] = [checkNamespace, checkElection, checkConfigMaps];
 
 /** What the demo's service keeps to. */
 export const demoRules: readonly Rule[] = [

@@ -102,9 +102,10 @@ export const configSchema = z.strictObject({
     ),
     namespace: text(
       "",
-      "The namespace of the election Lease. Empty takes the pod's own, then that of the kubeconfig.",
+      "The namespace of the election Lease and of the ConfigMaps. Empty takes the pod's own, then that of the kubeconfig.",
       { expects: "a DNS label of at most 63 characters, or empty" },
     ),
+    events: flag(true, "Write Events about the start, the lead and the stop on the pod."),
     leader_election: z.strictObject({
       enabled: flag(false, "Run the election, so that one replica leads."),
       lease_name: text(
@@ -138,6 +139,9 @@ export const configSchema = z.strictObject({
         "Lead without a cluster. For development on one machine only.",
       ),
       roles: list("The process roles that take part in the election. Empty means all."),
+    }).prefault({}),
+    config_maps: z.strictObject({
+      watch: list("The names of the ConfigMaps that an application follows."),
     }).prefault({}),
   }).prefault({}),
   host: z.strictObject({

@@ -61,7 +61,11 @@ Deno.test("the plugin's variables set the section kubernetes, with their own nam
     AUTUMN_KUBERNETES__LEADER_ELECTION__ENABLED: "on",
     AUTUMN_KUBERNETES__LEADER_ELECTION__LEASE_NAME: "jobs",
     AUTUMN_KUBERNETES__LEADER_ELECTION__ROLES: "worker, combined",
+    AUTUMN_KUBERNETES__EVENTS: "off",
+    AUTUMN_KUBERNETES__CONFIG_MAPS__WATCH: "settings, limits,",
   });
+  assert.equal(config.kubernetes.events, false);
+  assert.deepEqual(config.kubernetes.config_maps.watch, ["settings", "limits"]);
   assert.equal(config.kubernetes.namespace, "shop");
   assert.equal(config.kubernetes.leader_election.enabled, true);
   assert.equal(config.kubernetes.leader_election.lease_name, "jobs");

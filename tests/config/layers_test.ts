@@ -58,6 +58,7 @@ Deno.test("without any layer there are the defaults of the contract", () => {
       enabled: true,
       required: false,
       namespace: "",
+      events: true,
       leader_election: {
         enabled: false,
         lease_name: "",
@@ -69,6 +70,7 @@ Deno.test("without any layer there are the defaults of the contract", () => {
         lead_when_detached: false,
         roles: [],
       },
+      config_maps: { watch: [] },
     },
     host: {
       listen: { host: "127.0.0.1", port: 3000 },

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
+  checkConfigMaps,
   checkDeployApi,
   checkElection,
   checkExecutor,
@@ -212,4 +213,18 @@ Deno.test("only the demo may move status by itself", () => {
     "Cannot use 'planned_operations.executor' as it must be external outside the demo: current value is status",
   ]);
   assert(serviceRules.includes(checkExecutor) && !demoRules.includes(checkExecutor));
+});
+
+Deno.test("each ConfigMap that is followed has a name of its own that is a DNS subdomain", () => {
+  const broken = (...watch: string[]) =>
+    messagesOf(checkConfigMaps(read({ kubernetes: { config_maps: { watch } } })));
+  assert.deepEqual(broken(), []);
+  assert.deepEqual(broken("a", "b.c"), []);
+  assert.deepEqual(broken("a", "B", ""), [
+    `Cannot use 'kubernetes.config_maps.watch' as each must be a DNS subdomain: lower-case labels with dots between them, at most 253 characters: "B", "" is not`,
+  ]);
+  assert.deepEqual(broken("a", "b", "a"), [
+    `Cannot use 'kubernetes.config_maps.watch' as it must name each ConfigMap once: "a" is there again`,
+  ]);
+  assert(libraryRules.includes(checkConfigMaps));
 });
