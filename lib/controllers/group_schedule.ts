@@ -165,6 +165,10 @@ export class GroupSchedule {
       return;
     }
     entry.cancelTimer();
-    entry.cancelTimer = clock.timer(delayMs, () => this.#wait(key, entry, instants));
+    entry.cancelTimer = clock.timer(delayMs, () => {
+      // Only a call tells the time again, and a look makes one.
+      if (time.reading() === null) this.wake(key);
+      else this.#wait(key, entry, instants);
+    });
   }
 }

@@ -37,6 +37,7 @@ export class Retention implements GroupController {
   async reconcile(turn: Turn, { leases }: GroupSight): Promise<Due | null> {
     const reading = turn.parts.time.reading();
     const { terminalHoldRetentionMs } = this.#parts;
+    // Without a time, the list of every ten minutes brings one, and asks again.
     if (terminalHoldRetentionMs === 0 || reading === null) return null;
     const { old, nextMs } = oldHolds(leases, reading, terminalHoldRetentionMs);
     // Each removal comes back as an event, which asks for the rest.

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { MYSQL_FAILOVER_GROUPS } from "../../lib/group/types.ts";
 import { LEASES } from "../../lib/kube/resources.ts";
+import { LeaseTime } from "../../lib/lease/lease_time.ts";
 import { gateName, holdName, slotName } from "../../lib/lease/names.ts";
+import { expiresAtMs } from "../../lib/lease/record.ts";
+import { TestClock } from "../../lib/testing/mod.ts";
 import {
   annotate,
   granted,
@@ -287,6 +290,47 @@ Deno.test("with an uncertain clock nothing is written as expired until it is cer
   uncertainMs = 100;
   await rig.advance(1_100);
   assert.equal(storedRecord(rig.service).state, "expired");
+});
+
+Deno.test("an idle leader that learns the time from its answers alone stores an expiry as soon as they allow it", async () => {
+  const clock = new TestClock();
+  const time = new LeaseTime({ clock });
+  await using rig = new Rig({
+    clock,
+    time,
+    // What HttpApi's observer does, on a way that a test may take.
+    send: (send) => async (request) => {
+      const sentMs = clock.monotonic();
+      const answer = await send(request);
+      time.observe({
+        sentMs,
+        receivedMs: clock.monotonic(),
+        serverDateMs: Date.parse(answer.headers.get("Date") ?? ""),
+        status: answer.status,
+        verb: "",
+        resource: "",
+      });
+      return answer;
+    },
+  });
+  // The server's clock is off by more than a lease lasts: this machine's own counts for nothing.
+  rig.service.fake.serverClockOffsetMs = 300_250;
+  await rig.start();
+  await granted(rig.service.client(), "op-1", { ttlSeconds: 120 });
+  const expiresMs = expiresAtMs(storedRecord(rig.service));
+  rig.service.fake.calls.reset();
+  let allowedMs: number | null = null;
+  while (storedRecord(rig.service).state === "active") {
+    assert.ok(rig.service.fake.serverNowMs() < expiresMs + 3_000);
+    const { earliestMs = 0 } = time.reading() ?? {};
+    if (earliestMs > expiresMs) allowedMs ??= clock.monotonic();
+    await rig.advance(10);
+  }
+  assert.equal(storedRecord(rig.service).state, "expired");
+  assert.ok(rig.service.fake.serverNowMs() > expiresMs);
+  assert.ok(allowedMs === null || clock.monotonic() - allowedMs <= 100);
+  const leases = { resource: "leases.coordination.k8s.io" };
+  assert.ok(rig.service.fake.calls.count(leases) < 30);
 });
 
 Deno.test("deploy-api 16 item 33: a generation that rises while the mutex is handed over keeps its tombstone", async () => {
