@@ -15,7 +15,7 @@ import { ensureBinaries, SKIPPED_LINE } from "../cluster/binaries.ts";
 import { startCluster } from "../cluster/cluster.ts";
 import type { Arena } from "../races/arena.ts";
 import { openFakeArena } from "../races/fake_arena.ts";
-import { openProcessArena } from "../races/process_arena.ts";
+import { TwoLeaders } from "../races/process_arena.ts";
 import { type Race, type RaceLimits, races, run } from "../races/races.ts";
 
 const { values } = parseArgs({
@@ -50,10 +50,11 @@ async function soakReal(): Promise<void> {
     return;
   }
   await using cluster = await startCluster({ binaries });
-  for (const race of chosen) {
-    await using opened = await openProcessArena(cluster, "soak");
-    await soak("real API server, two processes", race, opened.arena);
-  }
+  await using leaders = await TwoLeaders.start(cluster, "soak");
+  // Side by side, each in a group of its own: a request waits for the API server most of its time.
+  await Promise.all(chosen.map(async (race) => {
+    await soak("real API server, two processes", race, await leaders.openArena());
+  }));
 }
 
 async function soakMemory(): Promise<void> {
@@ -66,18 +67,19 @@ async function soakMemory(): Promise<void> {
 async function soak(where: string, race: Race, arena: Arena): Promise<void> {
   const startedMs = performance.now();
   const limits: RaceLimits = { rounds, untilMs: startedMs + minutes * 60_000 };
-  print(`${where}: ${race.name}`);
   try {
     const outcomes = await run(race, arena, limits);
     const seconds = (performance.now() - startedMs) / 1000;
     const count = Object.values(outcomes).reduce((sum, many) => sum + many, 0);
     const { count: versions } = arena.parts.history;
+    print(`${where}: ${race.name}`);
     print(`  ${count} rounds in ${seconds.toFixed(0)} s, ${versions} versions judged`);
     for (const [outcome, many] of Object.entries(outcomes).sort(([, a], [, b]) => b - a)) {
       print(`  ${String(many).padStart(6)}  ${outcome}`);
     }
   } catch (error) {
     failed++;
+    print(`${where}: ${race.name}`);
     print(`  FAILED: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
