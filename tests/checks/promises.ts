@@ -11,6 +11,7 @@
 import { ESLint } from "eslint";
 import ts from "typescript";
 import tseslint from "typescript-eslint";
+import manifest from "../../deno.json" with { type: "json" };
 import { pathOf, ROOT } from "./shell.ts";
 import type { Offence } from "./syntax.ts";
 
@@ -21,6 +22,14 @@ const RUNTIME_TYPES = pathOf(new URL("deno.d.ts", ROOT));
 
 /** Deno imports a file of this kind as text (`with { type: "text" }`); the compiler by itself knows of no such module. */
 const TEXT_MODULES = `declare module "*.yaml" { const text: string; export default text; }`;
+
+/** Our own rooms by the names that users import them by, which Deno reads from `exports`. */
+const OWN_ROOMS: Readonly<Record<string, string[]>> = Object.fromEntries(
+  Object.entries(manifest.exports).map(([name, path]) => [
+    name.replace(".", manifest.name),
+    [pathOf(new URL(path, ROOT))],
+  ]),
+);
 
 /** Finds promises that nobody waits for. `files` are paths from the root of the repository. */
 export async function promiseOffences(files: readonly string[]): Promise<Offence[]> {
@@ -60,6 +69,7 @@ function createProgram(paths: readonly string[], types: string): ts.Program {
     strict: true,
     noEmit: true,
     skipLibCheck: true,
+    paths: { ...OWN_ROOMS },
     allowImportingTsExtensions: true,
     jsx: ts.JsxEmit.ReactJSX,
     jsxImportSource: "hono/jsx",
