@@ -158,7 +158,8 @@ scene(
     await second.says("withdrawn");
     await second.says("admitted");
     await second.goOn();
-    await second.says("cleared");
+    await second.says("phase");
+    assert.equal(await second.ended(), 0);
     assert.equal((await status(on)).updatePhase, "UpdateReplica");
   },
 );
