@@ -102,11 +102,24 @@ export async function kubeconfigAccess(options: KubeconfigOptions): Promise<Clus
   return files.length === 0 ? null : await accessOf(files, options);
 }
 
-async function readFiles(options: KubeconfigOptions): Promise<readonly Kubeconfig[]> {
-  const { env, readTextFile, logger, pathSeparator = ":" } = options;
+/**
+ * Where a kubeconfig is looked for.
+ *
+ * @returns The files that `KUBECONFIG` lists, and the files to read: these, or `~/.kube/config` when it lists none.
+ */
+export function kubeconfigPaths(
+  env: Environment,
+  pathSeparator: string,
+): { readonly listed: readonly string[]; readonly paths: readonly string[] } {
   const listed = (env("KUBECONFIG") ?? "").split(pathSeparator).filter((path) => path !== "");
   const home = env("HOME") || env("USERPROFILE");
   const paths = listed.length > 0 ? listed : home ? [join(home, ".kube", "config")] : [];
+  return { listed, paths };
+}
+
+async function readFiles(options: KubeconfigOptions): Promise<readonly Kubeconfig[]> {
+  const { env, readTextFile, logger, pathSeparator = ":" } = options;
+  const { listed, paths } = kubeconfigPaths(env, pathSeparator);
   const files: Kubeconfig[] = [];
   for (const path of paths) {
     const content = await readIfThere(path, readTextFile);
