@@ -46,7 +46,8 @@ export interface GroupWork {
 /** Makes the parts of deployment coordination. `leads` says whether this process leads and may serve. */
 export function createGroupWork(parts: ServiceParts, leads: () => boolean): GroupWork {
   const { config, clock, entropy, logger, leaseTime, lifecycle, metrics, identity } = parts;
-  const { max_clock_offset, max_status_age, terminal_hold_retention } = config.deploy_api;
+  const { max_clock_offset, max_hold_age, max_status_age, terminal_hold_retention } =
+    config.deploy_api;
   const api = new RewindGuard(parts.api);
   const events = new EventWriter({
     api,
@@ -74,7 +75,7 @@ export function createGroupWork(parts: ServiceParts, leads: () => boolean): Grou
     queue: new KeyedQueue(),
     metrics: leases,
     leads,
-    limits: { maxClockOffsetMs: max_clock_offset, maxHoldAgeMs: 0 },
+    limits: { maxClockOffsetMs: max_clock_offset, maxHoldAgeMs: max_hold_age },
     onRevoked: (group, record) => events.report(leaseRevoked(group, record)),
   };
   const coordinator = new LeaseCoordinator(coordinatorParts);

@@ -8,11 +8,12 @@ import { CertificateError } from "../../lib/host/certificate.ts";
 import { createLifecycle, type Lifecycle } from "../../lib/host/lifecycle.ts";
 import { ListenError } from "../../lib/host/listener.ts";
 import { createLogger } from "../../lib/host/log.ts";
-import { createMetrics, type Metrics } from "../../lib/host/metrics.ts";
+import { createMetrics } from "../../lib/host/metrics.ts";
 import {
   ClusterConfigError,
   connect,
   type ConnectedClient,
+  type ConnectOptions,
   KubeError,
   NoClusterError,
 } from "../../lib/kube/mod.ts";
@@ -78,7 +79,8 @@ async function start(
   const metrics = createMetrics({ clock });
   lifecycle.onShutdown("metrics", () => metrics[Symbol.dispose]());
   const leaseTime = new LeaseTime({ clock });
-  const cluster = await findCluster(system, logger, lifecycle, metrics, leaseTime);
+  const watched = { observer: leaseTime.observe, onCall: callMetrics(metrics.registry) };
+  const cluster = await findCluster(system, logger, lifecycle, watched);
   const { leader_election, namespace } = config.kubernetes;
   if (!leader_election.enabled) {
     throw new RefusalError(
@@ -87,7 +89,7 @@ async function start(
   }
   if (config.kubernetes.required) await mustAnswer(cluster, system);
   // A socket of its own: no other call can queue in front of a renewal, and a dead HTTP/2 connection cannot take it down.
-  const election = cluster.another({ http2: false, observer: leaseTime.observe });
+  const election = cluster.another({ ...watched, http2: false });
   lifecycle.onShutdown("election sockets", () => election.close());
   const service = await startService({
     config,
@@ -110,8 +112,7 @@ async function findCluster(
   { clock, entropy, env, readTextFile }: System,
   logger: Logger,
   lifecycle: Lifecycle,
-  { registry }: Metrics,
-  leaseTime: LeaseTime,
+  watched: Pick<ConnectOptions, "observer" | "onCall">,
 ): Promise<ConnectedClient> {
   const cluster = await connect({
     env: (name) => env[name],
@@ -119,8 +120,7 @@ async function findCluster(
     entropy,
     logger,
     signal: lifecycle.stopping,
-    observer: leaseTime.observe,
-    onCall: callMetrics(registry),
+    ...watched,
     readTextFile: (path) => {
       const text = readTextFile(path);
       return text === undefined

@@ -70,6 +70,12 @@ export const configSchema = z.strictObject({
       8_760 * HOUR,
       "How long a failover hold that expired or was released is kept. `0s` keeps it as long as its group.",
     ),
+    max_hold_age: duration(
+      "0s",
+      0,
+      24 * HOUR,
+      "How long one failover hold may be renewed, from its first grant. A renewal past it revokes the hold. `0s` sets no limit.",
+    ),
     max_clock_offset: duration(
       "1s",
       100,

@@ -50,6 +50,7 @@ Deno.test("without any layer there are the defaults of the contract", () => {
       audience: "bloodraven-deploy",
       request_timeout: 10_000,
       max_clock_offset: 1_000,
+      max_hold_age: 0,
       max_status_age: 0,
       terminal_hold_retention: 86_400_000,
     },

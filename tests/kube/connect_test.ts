@@ -83,7 +83,7 @@ async function refused(options: ConnectOptions): Promise<string> {
 
 Deno.test("without a kubeconfig and outside a pod there is no cluster", async () => {
   for (const mode of ["auto", "kubeconfig", "in_cluster"] as const) {
-    await assert.rejects(connect({ ...machine({ HOME: "/home/me" }, {}), mode }), NoClusterError);
+    await assert.rejects(connect({ ...machine({ HOME: "/users/me" }, {}), mode }), NoClusterError);
     await assert.rejects(connect({ ...machine({}, {}), mode }), NoClusterError);
   }
 });
@@ -188,8 +188,8 @@ Deno.test("~/.kube/config is read when KUBECONFIG is unset or empty", async () =
   const { caPem } = await authority();
   const content = kubeconfig("https://127.0.0.1:1", caPem);
   for (const list of [{}, { KUBECONFIG: "" }]) {
-    const variables = { HOME: "/home/me", ...list };
-    using cluster = await connect(machine(variables, { "/home/me/.kube/config": content }));
+    const variables = { HOME: "/users/me", ...list };
+    using cluster = await connect(machine(variables, { "/users/me/.kube/config": content }));
     assert.equal(cluster.mode, "kubeconfig");
     assert.equal(cluster.api.defaultNamespace, "default");
   }
@@ -228,8 +228,8 @@ Deno.test("the files of KUBECONFIG are put together, and of two parts with one n
 
 Deno.test("a KUBECONFIG that names only missing files is an error, and not 'no cluster'", async () => {
   const message = await refused(
-    machine({ KUBECONFIG: "/a:/b", KUBERNETES_SERVICE_HOST: "10.0.0.1", HOME: "/home/me" }, {
-      "/home/me/.kube/config": "{}",
+    machine({ KUBECONFIG: "/a:/b", KUBERNETES_SERVICE_HOST: "10.0.0.1", HOME: "/users/me" }, {
+      "/users/me/.kube/config": "{}",
     }),
   );
   assert.equal(
