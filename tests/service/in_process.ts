@@ -12,6 +12,7 @@ import { DatabaseReader } from "../../lib/auth/databases.ts";
 import { TokenReviewer } from "../../lib/auth/token_review.ts";
 import { TopologyReader } from "../../lib/group/topology.ts";
 import { createLogger } from "../../lib/host/log.ts";
+import type { ListenerEnv } from "../../lib/host/raw_target.ts";
 import { createMetrics, type Metrics } from "../../lib/host/metrics.ts";
 import { HttpApi, staticToken } from "../../lib/kube/mod.ts";
 import type { KubeApi } from "../../lib/kube/api.ts";
@@ -113,9 +114,13 @@ export class InProcessService implements Disposable {
     });
   }
 
-  /** Sends a request to the app. */
-  readonly send = async (url: string, init?: RequestInit): Promise<Response> =>
-    await this.#app.request(url, init);
+  /**
+   * Sends a request to the app.
+   *
+   * @param env The request line as a socket would have brought it; without it the URL stands in.
+   */
+  readonly send = async (url: string, init?: RequestInit, env?: ListenerEnv): Promise<Response> =>
+    await this.#app.request(url, init, env);
 
   /** A caller of this service. */
   client(
