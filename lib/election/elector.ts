@@ -386,7 +386,8 @@ export class Elector implements Candidate {
     this.#cell.publish(term, {
       leading,
       holder: leading ? identity : this.#hold.seen?.holder ?? "",
-      validUntil: leading ? term?.validUntil ?? null : null,
+      // It counts on while the work of a stop is ending: an isolated task reads it from here.
+      validUntil: term !== null && term.lost === null ? term.validUntil : null,
       draining: term !== null && term.lost !== null && !term.settled,
     });
     if (leading === before) return;

@@ -3,14 +3,17 @@
  *
  * All tasks start together, once in each term, and are told to stop by the term's signal. A promise cannot be killed: a
  * task that goes on after that is named in a warning, and the tasks of the next term wait for it. Only the end of the
- * process ends such a task for certain, which `onOverrun: "exit"` asks for.
+ * process ends such a task for certain, which `onOverrun: "exit"` asks for. A task in a worker of its own (`isolated`)
+ * can be ended as long as its worker answers.
  *
  * @module
  */
 
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/log.ts";
+import { type IsolatedLeaderTask, IsolatedRun } from "./isolated_task.ts";
 import type { Candidate } from "./leadership.ts";
+import { isAbort } from "./loss.ts";
 import { checkTiming, type ElectionTiming } from "./options.ts";
 import { taskStopTimeoutMs } from "./policy.ts";
 import type { Term } from "./term.ts";
@@ -49,14 +52,14 @@ export class LeaderTaskError extends Error {
 export interface LeaderTasksOptions {
   /** Where the terms come from. */
   readonly candidate: Candidate;
-  readonly tasks: readonly LeaderTask[];
+  readonly tasks: readonly (LeaderTask | IsolatedLeaderTask)[];
   /** The times of the election, which give the tasks their time to stop. */
   readonly timing: ElectionTiming;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Is told of each task that throws. The term is then ending already. It must not throw. */
   readonly onTaskError: (error: LeaderTaskError) => void;
-  /** Ends the process, for tasks with `onOverrun: "exit"`. */
+  /** Ends the process, for tasks with `onOverrun: "exit"` and for isolated ones whose worker does not answer. */
   readonly exit: (code: number) => void;
 }
 
@@ -75,19 +78,45 @@ export async function runLeaderTasks(options: LeaderTasksOptions): Promise<void>
   for await (const term of candidate.terms()) await runTerm(term, options);
 }
 
+/** A task under way. */
+interface RunningTask {
+  readonly task: LeaderTask | IsolatedLeaderTask;
+  /** The run in a worker; `null` for a task that runs here. */
+  readonly isolated: IsolatedRun | null;
+  readonly settled: Promise<void>;
+}
+
 async function runTerm(term: Term, options: LeaderTasksOptions): Promise<void> {
-  const running = new Set(options.tasks);
+  const running = new Set(options.tasks.map((task) => startTask(task, term, options)));
   const cancelDeadline = startStopDeadline(term, running, options);
-  await Promise.all(options.tasks.map(async (task) => {
-    await runTask(task, term, options);
+  await Promise.all([...running].map(async (task) => {
+    await settle(task, term, options);
     running.delete(task);
   }));
   cancelDeadline();
 }
 
-async function runTask(task: LeaderTask, term: Term, options: LeaderTasksOptions): Promise<void> {
+function startTask(
+  task: LeaderTask | IsolatedLeaderTask,
+  term: Term,
+  { candidate, clock }: LeaderTasksOptions,
+): RunningTask {
   try {
-    await task.run(term);
+    if ("run" in task) return { task, isolated: null, settled: Promise.resolve(task.run(term)) };
+    const isolated = new IsolatedRun({ task, term, leadership: candidate.leadership, clock });
+    return { task, isolated, settled: isolated.settled };
+  } catch (error) {
+    return { task, isolated: null, settled: Promise.reject(error) };
+  }
+}
+
+async function settle(
+  { task, settled }: RunningTask,
+  term: Term,
+  options: LeaderTasksOptions,
+): Promise<void> {
+  try {
+    await settled;
   } catch (error) {
     // Throwing what the signal aborted with is the usual way to stop.
     if (term.signal.aborted && isAbort(error, term.signal)) return;
@@ -100,21 +129,17 @@ async function runTask(task: LeaderTask, term: Term, options: LeaderTasksOptions
   }
 }
 
-function isAbort(error: unknown, signal: AbortSignal): boolean {
-  return error === signal.reason || (error instanceof Error && error.name === "AbortError");
-}
-
-/** Warns of the tasks that still run when their time to stop is over. All tasks of a term share that time. */
+/** Acts on the tasks that still run when their time to stop is over. All tasks of a term share that time. */
 function startStopDeadline(
   term: Term,
-  running: ReadonlySet<LeaderTask>,
+  running: ReadonlySet<RunningTask>,
   options: LeaderTasksOptions,
 ): () => void {
   const { clock, timing } = options;
   const limitMs = taskStopTimeoutMs(timing.leaseDurationMs, timing.renewDeadlineMs);
   let cancelTimer = () => {};
   const onEnd = () => {
-    cancelTimer = clock.timer(limitMs, () => warnOfOverrun(running, limitMs, options));
+    cancelTimer = clock.timer(limitMs, () => onOverrun([...running], limitMs, options));
   };
   if (term.signal.aborted) onEnd();
   else term.signal.addEventListener("abort", onEnd, { once: true });
@@ -124,21 +149,38 @@ function startStopDeadline(
   };
 }
 
-function warnOfOverrun(
-  running: ReadonlySet<LeaderTask>,
+function onOverrun(
+  late: readonly RunningTask[],
   limitMs: number,
-  { logger, exit }: LeaderTasksOptions,
+  options: LeaderTasksOptions,
 ): void {
-  for (const task of running) {
-    logger.warn("A leader task did not stop in time; the next term's tasks wait for it", {
-      task: task.name,
-      limit_ms: limitMs,
-    });
+  for (const { task, isolated } of late) {
+    const fields = { task: task.name, limit_ms: limitMs };
+    if (isolated === null) {
+      options.logger.warn(
+        "A leader task did not stop in time; the next term's tasks wait for it",
+        fields,
+      );
+    } else {
+      options.logger.warn("A leader task did not stop in time, so its worker is ended", fields);
+      void endWorker(isolated, fields, options);
+    }
   }
-  if ([...running].some((task) => task.onOverrun === "exit")) exit(1);
+  if (late.some(({ task }) => "run" in task && task.onOverrun === "exit")) options.exit(1);
 }
 
-function checkTaskNames(tasks: readonly LeaderTask[]): void {
+async function endWorker(
+  isolated: IsolatedRun,
+  fields: { readonly task: string; readonly limit_ms: number },
+  { timing, logger, exit }: LeaderTasksOptions,
+): Promise<void> {
+  const gapMs = timing.leaseDurationMs - timing.renewDeadlineMs - fields.limit_ms;
+  if (await isolated.endByForce(gapMs)) return;
+  logger.error("The worker of a leader task does not answer, so the process ends", fields);
+  exit(1);
+}
+
+function checkTaskNames(tasks: readonly { readonly name: string }[]): void {
   const names = new Set<string>();
   for (const { name } of tasks) {
     if (name.trim() === "" || names.has(name)) {

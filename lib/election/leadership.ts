@@ -14,7 +14,10 @@ export interface LeaderState {
   readonly leading: boolean;
   /** The holder that was seen last; empty when nobody holds the Lease or nothing was seen. */
   readonly holder: string;
-  /** The monotonic instant, in milliseconds, at which belief ends without a renewal; `null` when there is none. */
+  /**
+   * The monotonic instant, in milliseconds, at which belief ends without a renewal; `null` when there is none. During a
+   * stop it is still told, as long as the Lease is kept for work that is ending.
+   */
   readonly validUntil: number | null;
   /** Work of an ended term is unsettled: this replica does not campaign, and is not healthy. */
   readonly draining: boolean;

@@ -50,3 +50,8 @@ export class LeadershipLostError extends Error {
     this.reason = reason;
   }
 }
+
+/** Says whether an error is the usual way to stop at a signal that aborted: its reason, or an abort of the platform. */
+export function isAbort(error: unknown, signal: AbortSignal): boolean {
+  return error === signal.reason || (error instanceof Error && error.name === "AbortError");
+}

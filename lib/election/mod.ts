@@ -29,13 +29,20 @@
  * ## Parts
  *
  * `Elector` campaigns; its `terms()` are what to build on, and its `leadership` is the handle for the rest of a program.
- * `runLeaderTasks` runs work on the leader alone. `staticLeadership` stands for an elector where there is no cluster.
+ * `runLeaderTasks` runs work on the leader alone; a task that computes for long belongs in a worker (`isolated`), which
+ * `hostIsolatedTasks` serves. `staticLeadership` stands for an elector where there is no cluster.
  * The rules are in `policy.ts`, and proven.
  *
  * @module
  */
 
 export { Elector } from "./elector.ts";
+export type { IsolatedLeaderTask, IsolatedWorker } from "./isolated_task.ts";
+export {
+  hostIsolatedTasks,
+  type IsolatedTaskRun,
+  type IsolatedTasksHost,
+} from "./isolated_worker.ts";
 export {
   type LeaderTask,
   LeaderTaskError,
