@@ -20,12 +20,7 @@ import type {
 import { ConflictError } from "../../lib/kube/errors.ts";
 import { MYSQL_FAILOVER_GROUPS } from "../../lib/group/types.ts";
 import { LEASES } from "../../lib/kube/resources.ts";
-import {
-  DEPLOYMENT_GATE_ANNOTATION,
-  DEPLOYMENT_GROUP_LABEL,
-  DEPLOYMENT_STATE_LABEL,
-  gateName,
-} from "../../lib/lease/names.ts";
+import { DEPLOYMENT_GATE_ANNOTATION, gateName } from "../../lib/lease/names.ts";
 import { ApiDecorator } from "./api_decorator.ts";
 import type { Opening } from "./explorer.ts";
 import { type Cast, type Fault, GROUP, NAMESPACE } from "./gate_world.ts";
@@ -290,23 +285,13 @@ class KeepsOldList extends Remembers {
   }
 }
 
-/** Rule: a direct revocation writes the mutex, and only then lists the holds. */
-class ListsHoldsFirst extends Remembers {
-  override async get<T extends KubeObject>(
-    resource: Resource<T>,
-    name: ObjectName,
-    options: CallOptions,
-  ): Promise<Stored<T>> {
-    const labelSelector = `${DEPLOYMENT_GROUP_LABEL}=orders,${DEPLOYMENT_STATE_LABEL}=active`;
-    if (mutex(name)) await this.list(LEASES, { ...options, ...HOME, labelSelector });
-    return await super.get(resource, name, options);
-  }
-
+/** Rule: a direct revocation lists the holds after it wrote the mutex. It has listed them before that, too. */
+class ListsHoldsOnce extends Remembers {
   override list<T extends KubeObject>(
     resource: Resource<T>,
     options: ListOptions,
   ): Promise<ObjectList<T>> {
-    return this.once("list", () => super.list(resource, options));
+    return this.once(options.labelSelector ?? "", () => super.list(resource, options));
   }
 }
 
@@ -392,7 +377,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant("the gate is read before the group for an admission", "planner", ReadsGroupBeforeGate, {
     planners: ["PlannedFailover", "PlannedFailover"],
   }),
-  mutant("a revocation ends the mutex first", "revoker", ListsHoldsFirst, {
+  mutant("a revocation lists the holds after it wrote the mutex", "revoker", ListsHoldsOnce, {
     grants: 1,
     revokers: 1,
   }),

@@ -15,13 +15,16 @@ import { createMetrics, type Metrics } from "../../lib/host/metrics.ts";
 import type { KubeApi, KubeObject, Stored } from "../../lib/kube/api.ts";
 import { HttpApi, staticToken } from "../../lib/kube/mod.ts";
 import { type Lease, LEASES } from "../../lib/kube/resources.ts";
+import { Adoption } from "../../lib/lease/adoption.ts";
 import { LeaseCoordinator } from "../../lib/lease/coordinator.ts";
 import { exactLeaseTime } from "../../lib/lease/lease_time.ts";
 import { LeaseMetrics } from "../../lib/lease/metrics.ts";
-import { gateName, holdName, slotName } from "../../lib/lease/names.ts";
+import { gateName, holdName } from "../../lib/lease/names.ts";
 import { KeyedQueue } from "../../lib/lease/queue.ts";
 import { hashToken } from "../../lib/lease/record.ts";
+import { readForRevocation, revokeGroup } from "../../lib/lease/revoke.ts";
 import { LeaseStore } from "../../lib/lease/store.ts";
+import { type CoordinatorParts, inGroupTurn } from "../../lib/lease/turn.ts";
 import { FakeCluster, seededEntropy, TestClock } from "../../lib/testing/mod.ts";
 import { readCrds } from "../cluster/crds.ts";
 import { ordersGroup, stableStatus } from "../service/orders.ts";
@@ -53,7 +56,6 @@ const CALLER = { namespace: "app-ns", serviceAccount: "deployer" };
 const INSTANCE = "tenant";
 
 const groupName = { namespace: NAMESPACE, name: GROUP };
-const mutexName = { namespace: NAMESPACE, name: slotName(GROUP) };
 const signal = new AbortController().signal;
 const options = { signal };
 const crds = await readCrds();
@@ -198,7 +200,7 @@ export class GateWorld implements Disposable {
       if (role === "planner") await this.#plan(api, name, index);
       if (role === "grant") await this.#grant(api, name);
       if (role === "withdrawer") await this.#withdraw(api, name);
-      if (role === "revoker") await this.#revoke(api);
+      if (role === "revoker") await this.#revoke(api, name);
     } catch {
       // A process that gives up after its tries: the state that it leaves is judged like any other.
     }
@@ -216,7 +218,7 @@ export class GateWorld implements Disposable {
   }
 
   async #grant(api: KubeApi, name: string): Promise<void> {
-    const coordinator = this.#coordinator(api, name);
+    const coordinator = new LeaseCoordinator(this.#parts(api, name));
     const input = {
       kind: "failover-hold",
       operationId: OPERATION,
@@ -239,46 +241,23 @@ export class GateWorld implements Disposable {
     await this.#planner(api, name).withdraw(stored(this.#group()), found, options);
   }
 
-  /** A direct revocation: the mutex first, and then the holds that are listed. */
-  async #revoke(api: KubeApi): Promise<void> {
-    const store = new LeaseStore(api);
-    const { uid = "" } = this.#group().metadata;
-    const group = { namespace: NAMESPACE, name: GROUP, uid };
-    const revoke = async (lease: Stored<Lease> | null) => {
-      const found = store.parse(lease, uid);
-      if (found === null || found.record.state !== "active") return;
-      await store.write(
-        group,
-        found.lease.metadata.name,
-        { ...found.record, state: "revoked", reason: "operator_revoked" },
-        found,
-        this.#clock.wall(),
-        options,
-      );
-    };
-    await revoke(await store.get(NAMESPACE, mutexName.name, options));
-    const { items } = await store.listActive(NAMESPACE, GROUP, options);
-    for (const lease of items) await revoke(lease);
+  /** A direct revocation: it writes the mutex first, and then the holds that are listed. */
+  async #revoke(api: KubeApi, name: string): Promise<void> {
+    const parts = this.#parts(api, name);
+    await inGroupTurn(parts, { namespace: NAMESPACE, name: GROUP }, signal, async (turn) => {
+      const topology = await readForRevocation(turn, new Adoption());
+      await revokeGroup(turn, topology, { reason: "operator_revoked" });
+    });
     this.#revokedAll = true;
   }
 
   #planner(api: KubeApi, name: string): Planner {
-    const clock = this.#clock;
-    return new Planner({
-      api,
-      topology: new TopologyReader({ api, clock, maxStatusAgeMs: 0 }),
-      store: new LeaseStore(api),
-      time: exactLeaseTime(clock),
-      clock,
-      entropy: seededEntropy(seedOf(name)),
-      by: name,
-      maxClockOffsetMs: 1_000,
-    });
+    return new Planner({ ...this.#parts(api, name), api, by: name, maxClockOffsetMs: 1_000 });
   }
 
-  #coordinator(api: KubeApi, name: string): LeaseCoordinator {
+  #parts(api: KubeApi, name: string): CoordinatorParts {
     const clock = this.#clock;
-    return new LeaseCoordinator({
+    return {
       store: new LeaseStore(api),
       topology: new TopologyReader({ api, clock, maxStatusAgeMs: 0 }),
       time: exactLeaseTime(clock),
@@ -288,7 +267,7 @@ export class GateWorld implements Disposable {
       metrics: this.#leaseMetrics,
       leads: () => true,
       limits: { maxClockOffsetMs: 1_000, maxHoldAgeMs: 0 },
-    });
+    };
   }
 
   /** Reads of what only the reader itself writes have no order with others: they are not worth a choice. */
@@ -325,7 +304,7 @@ export class GateWorld implements Disposable {
       status: stableStatus,
     });
     const input = { kind: "migration", operationId: OPERATION, instance: INSTANCE } as const;
-    const coordinator = this.#coordinator(this.#api, "start");
+    const coordinator = new LeaseCoordinator(this.#parts(this.#api, "start"));
     await coordinator.grant(access, { ...input, ttlSeconds: 120 }, signal);
     return { group: this.#group(), leases: this.#fake.readAll(LEASES, NAMESPACE) };
   }
