@@ -7,6 +7,7 @@
 import ts from "typescript";
 import { ROOT } from "../checks/shell.ts";
 import { lineOf } from "../checks/syntax.ts";
+import { load } from "./loading.ts";
 import type { Argument } from "./prover.ts";
 
 /** The name under which the changed source finds the check. */
@@ -32,32 +33,18 @@ export async function callChecked(
   name: string,
   ...given: readonly Argument[]
 ): Promise<unknown> {
-  return await callText(await Deno.readTextFile(new URL(file, ROOT)), file, name, given);
+  return await callCheckedText(await Deno.readTextFile(new URL(file, ROOT)), file, name, given);
 }
 
-/** The same for a source that stands in no file. */
-export async function callText(
+/** The same for a text that stands in no file. */
+export async function callCheckedText(
   text: string,
   file: string,
   name: string,
   given: readonly Argument[],
 ): Promise<unknown> {
-  const module = await load(checkedSource(text, file));
-  const called: unknown = Reflect.get(module, name);
-  if (typeof called !== "function") {
-    throw new TypeError(`Cannot call '${name}' as ${file} does not export it`);
-  }
-  return Reflect.apply(called, undefined, given);
-}
-
-/** Loads JavaScript or TypeScript that stands in no file and imports nothing. */
-export async function load(text: string): Promise<object> {
-  const { outputText } = ts.transpileModule(text, {
-    compilerOptions: { target: ts.ScriptTarget.ESNext, module: ts.ModuleKind.ESNext },
-  });
-  const module: unknown = await import(`data:text/javascript,${encodeURIComponent(outputText)}`);
-  if (typeof module !== "object" || module === null) throw new TypeError("Cannot load a module");
-  return module;
+  const call = await load(new Map([[file, checkedSource(text, file)]]), file);
+  return call(name, ...given);
 }
 
 function checkedSource(text: string, file: string): string {

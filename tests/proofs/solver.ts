@@ -10,17 +10,25 @@ import { type Expression, parseExpressions } from "./smt.ts";
 /** How long one question may take, in milliseconds. What takes longer counts as not proven. */
 const QUESTION_LIMIT_MS = 20_000;
 
+type Z3 = Awaited<ReturnType<typeof init>>;
+
 /** Answers questions in SMT-LIB. Ends its threads when it is disposed of. */
 export class Solver implements AsyncDisposable {
-  readonly #z3: Awaited<ReturnType<typeof init>>;
+  readonly #z3: Z3;
+  readonly #limitMs: number;
 
-  private constructor(z3: Awaited<ReturnType<typeof init>>) {
+  private constructor(z3: Z3, limitMs: number) {
     this.#z3 = z3;
+    this.#limitMs = limitMs;
   }
 
-  /** Loads Z3, which takes half a second and 160 MB. */
-  static async start(): Promise<Solver> {
-    return new Solver(await init());
+  /**
+   * Loads Z3, which takes half a second and 160 MB.
+   *
+   * @param limitMs How long one question may take, in milliseconds. @default {20000}
+   */
+  static async start(limitMs = QUESTION_LIMIT_MS): Promise<Solver> {
+    return new Solver(await init(), limitMs);
   }
 
   /**
@@ -34,7 +42,7 @@ export class Solver implements AsyncDisposable {
     const context = Z3.mk_context(config);
     Z3.del_config(config);
     try {
-      const limited = `(set-option :timeout ${QUESTION_LIMIT_MS})\n${script}`;
+      const limited = `(set-option :timeout ${this.#limitMs})\n${script}`;
       return parseExpressions(await Z3.eval_smtlib2_string(context, limited));
     } finally {
       Z3.del_context(context);

@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { pathOf, ROOT } from "../checks/shell.ts";
+import { readSources, type SourceTexts } from "../checks/syntax.ts";
+import { callChecked } from "./checked_call.ts";
+import { testCase } from "./counter_example.ts";
+import { plant, PLANTED } from "./planted.ts";
+import { type Proof, Prover } from "./prover.ts";
+import { parseExpressions } from "./smt.ts";
+import { Solver } from "./solver.ts";
+import { readSubject, type Subject, SUBJECTS } from "./theorems.ts";
+
+const now = () => performance.now();
+
+function subjectOf(file: string): Subject {
+  const subject = SUBJECTS.find((each) => each.file === file);
+  assert.ok(subject);
+  return subject;
+}
+
+async function proofOf(name: string, subject: Subject, texts: SourceTexts): Promise<Proof> {
+  await using solver = await Solver.start();
+  const prover = new Prover(solver, subject, texts);
+  const theorem = prover.theorems.find((each) => each.name === name);
+  assert.ok(theorem);
+  return await prover.prove(theorem, now);
+}
+
+for (const subject of SUBJECTS) {
+  Deno.test(`every theorem about ${subject.file} is proven`, async (t) => {
+    await using solver = await Solver.start();
+    const prover = new Prover(solver, subject, await readSubject(subject));
+    assert.ok(prover.theorems.length >= 20);
+    for (const theorem of prover.theorems) {
+      await t.step(`${theorem.name}: ${theorem.statement}`, async () => {
+        assert.notEqual(theorem.statement, "");
+        const proof = await prover.prove(theorem, now);
+        assert.equal(proof.verdict.kind, "proven", testCase(proof));
+      });
+    }
+  });
+}
+
+Deno.test("each item of the contract on the election has its theorem", async () => {
+  const text = (await readSources("tests/proofs/theorems")).get("tests/proofs/theorems/policy.ts");
+  const items = [...(text ?? "").matchAll(/\/\*\* Item (\d+)\./g)].map(([, item]) => Number(item));
+  assert.deepEqual(items, Array.from({ length: 12 }, (_, index) => index + 1));
+});
+
+Deno.test("a theorem whose premise no input fulfils says nothing, and so it is not proven", async () => {
+  const subject = subjectOf("lib/election/policy.ts");
+  const texts = new Map(await readSubject(subject));
+  texts.set(
+    subject.theorems,
+    `import { decide, type LeaseView } from "../../../lib/election/policy.ts";
+     import { implies } from "./logic.ts";
+     /** Says nothing. */
+     export function hollow(lease: LeaseView): boolean {
+       return implies(lease.mine, decide(lease) === "renew") &&
+         implies(lease.mine && !lease.mine, decide(lease) === "wait");
+     }`,
+  );
+  assert.equal((await proofOf("hollow", subject, texts)).verdict.kind, "empty");
+});
+
+Deno.test("a theorem that the solver cannot decide in time is not proven", async () => {
+  await using solver = await Solver.start(200);
+  const answers = await solver.ask(
+    `(declare-const x Int) (declare-const y Int) (declare-const z Int)
+     (assert (and (> x 5) (> y 5) (> z 5) (= (* x x x) (+ (* y y y) (* z z z)))))
+     (check-sat)`,
+  );
+  assert.equal(answers[0], "unknown");
+});
+
+Deno.test("a new function without a word on its range stops the proofs", async () => {
+  const subject = subjectOf("lib/group/gate.ts");
+  const texts = new Map(await readSubject(subject));
+  texts.set(
+    subject.file,
+    `${texts.get(subject.file)}\nexport function more(a: number): number {\n  return a + 1;\n}\n`,
+  );
+  await assert.rejects(proofOf("more", subject, texts), /'more' that says what is in range/);
+});
+
+Deno.test("a counter-example is a test case that fails on the mistake and passes without it", async () => {
+  const chosen = PLANTED.filter(({ name }) =>
+    name === "row 8 does not count" ||
+    name === "the products are made before the values are known to be small"
+  );
+  assert.equal(chosen.length, 2);
+  for (const planted of chosen) {
+    const subject = subjectOf(planted.file);
+    const shipped = await readSubject(subject);
+    const text = plant(shipped.get(planted.file) ?? "", planted);
+    const proof = await proofOf(
+      planted.breaks,
+      subject,
+      new Map([...shipped, [planted.file, text]]),
+    );
+    assert.equal(await runTestCase(testCase(proof), planted.file, text), false, planted.name);
+    const good = shipped.get(planted.file) ?? "";
+    assert.equal(await runTestCase(testCase(proof), planted.file, good), true, planted.name);
+  }
+});
+
+/** Runs a test case in a copy of the repository, as somebody does who pasted it into a file. */
+async function runTestCase(testText: string, file: string, text: string): Promise<boolean> {
+  const folder = await Deno.makeTempDir({ prefix: "holdfast-proofs-" });
+  try {
+    const copied = await readSources("tests/proofs", "tests/checks", file);
+    for (
+      const [path, content] of [...copied, [file, text], ["counter_test.ts", testText]] as const
+    ) {
+      await Deno.mkdir(`${folder}/${path}`.replace(/\/[^/]+$/, ""), { recursive: true });
+      await Deno.writeTextFile(`${folder}/${path}`, content);
+    }
+    const { code, stdout } = await new Deno.Command(Deno.execPath(), {
+      args: [
+        "test",
+        "--allow-all",
+        "--no-check",
+        `--config=${pathOf(new URL("deno.json", ROOT))}`,
+        `${folder}/counter_test.ts`,
+      ],
+      // What the copy covers is nothing that is shipped.
+      env: { DENO_COVERAGE_DIR: `${folder}/coverage`, NO_COLOR: "1" },
+      stdin: "null",
+    }).output();
+    assert.match(new TextDecoder().decode(stdout), /[01] passed \| [01] failed/);
+    return code === 0;
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+Deno.test("a function that is called with its steps looked at answers as it is shipped", async () => {
+  const file = "lib/election/policy.ts";
+  assert.equal(await callChecked(file, "jittered", 1_000, 200), 1_200);
+  await assert.rejects(
+    callChecked(file, "remainder", 5, 0),
+    /policy.ts:\d+: 'dividend % divisor' is no safe integer: current value is NaN/,
+  );
+  await assert.rejects(callChecked(file, "gone"), /does not export it/);
+});
+
+Deno.test("an answer of the solver that is cut off is not read", () => {
+  assert.deepEqual(parseExpressions(`sat ((|a b| (- 5)) (x "t"))`), [
+    "sat",
+    [["a b", ["-", "5"]], ["x", `"t"`]],
+  ]);
+  assert.throws(() => parseExpressions("((a)"), /ends too early/);
+  assert.throws(() => parseExpressions("(a))"), /closes too much/);
+});
