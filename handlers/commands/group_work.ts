@@ -112,7 +112,7 @@ function plannedControllers(
     maxClockOffsetMs: coordinator.limits.maxClockOffsetMs,
     onExpired: (group, record) => coordinator.metrics.ended(group.name, record),
   });
-  const leftBehind = new LeftBehindController({ planner, ownController: enabled });
+  const leftBehind = new LeftBehindController({ planner });
   if (!enabled) return [leftBehind];
   const reports = new PlannedReports({ registry: metrics.registry, events });
   return [

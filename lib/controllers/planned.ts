@@ -12,10 +12,15 @@
  * @module
  */
 
-import type { Admitted, Planner } from "../group/admission.ts";
+import type { Admitted, PhaseResult, Planner } from "../group/admission.ts";
 import { refusalReason } from "../group/admission_rules.ts";
 import type { PlannedAdmission } from "../group/gate_lease.ts";
-import { changesNothing, pending, type PlannedStatusChange } from "../group/planned_request.ts";
+import {
+  changesNothing,
+  pending,
+  type PlannedRequest,
+  type PlannedStatusChange,
+} from "../group/planned_request.ts";
 import {
   MYSQL_FAILOVER_GROUPS,
   type MysqlFailoverGroup,
@@ -232,18 +237,30 @@ export class PlannedController implements GroupController {
     const admitted = await this.#admission(turn, group, left);
     // A hold or another operation came in between: the next try says so in status.
     if (admitted === null) return AGAIN;
-    const nowMs = turn.now().latestMs;
-    const phase = await planner.writePhase(
-      admitted,
-      (fresh) => ({ plannedFailover: pending(fresh, request, nowMs) }),
-      turn.options,
-    );
+    const phase = await this.#writePhase(turn, admitted, request);
     if (phase.type === "lost") return AGAIN;
     await planner.clear(group, admitted.admission, turn.options);
     const note = `Planned failover to ${request.target} starts`;
     reports.event(identityOf(group), "PlannedFailoverStarted", note);
     const handedOver = await this.#annotate(turn, phase.group, null);
     return { again: false, due: await executor.advance(turn, handedOver) };
+  }
+
+  /** An admission without a phase closes the group to deployments: who cannot write the phase takes it back. */
+  async #writePhase(turn: Turn, admitted: Admitted, request: PlannedRequest): Promise<PhaseResult> {
+    const { planner } = this.#parts;
+    const nowMs = turn.now().latestMs;
+    try {
+      return await planner.writePhase(
+        admitted,
+        (fresh) => ({ plannedFailover: pending(fresh, request, nowMs) }),
+        turn.options,
+      );
+    } catch (error) {
+      // Should that fail too, the controller of what is left behind does it: the first fault is the one to tell.
+      await planner.withdraw(admitted.group, admitted.admission, turn.options).catch(() => {});
+      throw error;
+    }
   }
 
   async #admission(

@@ -43,8 +43,6 @@ export function plannedOf({ group, leases }: GroupSight): PlannedAdmission | nul
 /** What a {@linkcode LeftBehindController} is made of. */
 export interface LeftBehindControllerParts {
   readonly planner: Planner;
-  /** True when the `planned-failover` controller runs: it looks after what it admitted itself. */
-  readonly ownController: boolean;
 }
 
 /** Takes back admissions that were left behind. */
@@ -66,9 +64,8 @@ export class LeftBehindController implements GroupController {
       return null;
     }
     const seenForMs = this.#seenFor(group.metadata.uid, planned.id, turn.parts.clock.monotonic());
-    const servedElsewhere = this.#parts.ownController && isOwnPlanner(planned.by);
-    if (judgeLeftBehind({ planned, servedElsewhere, seenForMs }) === "leave") {
-      return servedElsewhere ? null : { inMs: LEFT_BEHIND_MS - seenForMs };
+    if (judgeLeftBehind({ planned, seenForMs }) === "leave") {
+      return { inMs: LEFT_BEHIND_MS - seenForMs };
     }
     turn.mustLead();
     await this.#parts.planner.withdraw(group, planned, turn.options);

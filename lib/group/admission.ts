@@ -29,14 +29,17 @@ import type { LeaseInstant } from "../lease/rules.ts";
 import type { GroupIdentity, LeaseStore, StoredRecord } from "../lease/store.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type Entropy, toHex } from "../runtime/entropy.ts";
+import {
+  PlannerContendedError,
+  PlannerGroupReplacedError,
+  PlannerTimeError,
+  TRIES,
+} from "./admission_errors.ts";
 import { judgeHolds, refusalReason, stillAdmitted } from "./admission_rules.ts";
 import { gateObject, type PlannedAdmission, touched } from "./gate_lease.ts";
 import { admittedPhase, operationPhase, type PlannedOperation } from "./phases.ts";
 import type { StoredGate, TopologyReader } from "./topology.ts";
 import { GATE_TOUCH_ANNOTATION, MYSQL_FAILOVER_GROUPS, type MysqlFailoverGroup } from "./types.ts";
-
-/** How often a step that lost a race is done again: state protocol 2.3. */
-const TRIES = 3;
 
 /** The contract's own labels alone: a hold that the reference wrote has no other, and a planner adopts nothing. */
 const ACTIVE_HOLDS = `${DEPLOYMENT_KIND_LABEL}=failover-hold,${DEPLOYMENT_STATE_LABEL}=active`;
@@ -89,30 +92,6 @@ export type WithdrawalResult =
   | "phase_written"
   /** The gate does not carry the admission any more. */
   | "gone";
-
-/** Others wrote in between each time: try again later. */
-export class PlannerContendedError extends Error {
-  override readonly name = "PlannerContendedError";
-  constructor(what: string, group: string) {
-    super(`Cannot ${what} group ${group} as others wrote in between: ${TRIES} tries were made`);
-  }
-}
-
-/** Lease time is not known, or not well enough: nobody admits then (state protocol 2.5). */
-export class PlannerTimeError extends Error {
-  override readonly name = "PlannerTimeError";
-  constructor() {
-    super("Cannot admit a planned operation as the API server's time is not known well enough");
-  }
-}
-
-/** The group was deleted and created again: the caller's copy is of the one that is gone. */
-export class PlannerGroupReplacedError extends Error {
-  override readonly name = "PlannerGroupReplacedError";
-  constructor(group: string) {
-    super(`Cannot go on with group ${group} as it was deleted and created again meanwhile`);
-  }
-}
 
 /** Admits planned operations. */
 export class Planner {
@@ -203,8 +182,7 @@ export class Planner {
    *
    * @param change The members of status to merge, from the group as it is now; RFC 7386. They must put the operation
    * into a phase that only an admission writes. It may be called again.
-   * @throws {PlannerContendedError} @throws {KubeError} Also after a write whose answer was lost: call it again, or
-   * withdraw.
+   * @throws {PlannerContendedError} @throws {KubeError} Withdraw then.
    */
   async writePhase(
     { admission, group: known }: Pick<Admitted, "admission" | "group">,
@@ -232,7 +210,7 @@ export class Planner {
         );
         return { type: "stored", group: stored };
       } catch (error) {
-        if (!(error instanceof ConflictError)) throw error;
+        if (!isRace(error, options)) throw error;
       }
     }
     throw new PlannerContendedError("write the phase of", known.metadata.name);
@@ -337,9 +315,7 @@ export class Planner {
       const object = gateObject(group, record, gate.lease);
       return { lease: await this.#parts.api.replace(LEASES, object, options), record };
     } catch (error) {
-      if (error instanceof ConflictError || error instanceof NotFoundError) return null;
-      const mayHaveLanded = error instanceof KubeError && error.mayHaveLanded;
-      if (mayHaveLanded && !options.signal.aborted) return null;
+      if (error instanceof NotFoundError || isRace(error, options)) return null;
       throw error;
     }
   }
@@ -390,6 +366,12 @@ export class Planner {
     const { earliestMs, latestMs, uncertaintyMs } = reading;
     return { earliestMs, latestMs, certain: uncertaintyMs <= this.#parts.maxClockOffsetMs };
   }
+}
+
+/** True for a write that others were faster with, or whose answer was lost: a read tells what is there. */
+function isRace(error: unknown, { signal }: CallOptions): boolean {
+  if (error instanceof ConflictError) return true;
+  return error instanceof KubeError && error.mayHaveLanded && !signal.aborted;
 }
 
 /** @throws {PlannerGroupReplacedError} */

@@ -88,8 +88,6 @@ export type LeftBehind = "leave" | "withdraw";
 /** What this process knows of an admission that it found in a gate. */
 export interface LeftBehindFacts {
   readonly planned: Pick<PlannedAdmission, "state">;
-  /** True when the controller that made it runs here, and carries it on or takes it back itself. */
-  readonly servedElsewhere: boolean;
   /** Milliseconds for which this process has seen this same admission, on its monotonic clock. */
   readonly seenForMs: number;
 }
@@ -101,10 +99,6 @@ export const LEFT_BEHIND_MS = 10_000;
  * Judges an admission that is still there. One that is being withdrawn is finished by whoever finds it; any other gets 10 s
  * for its phase and its clear. Once its phase is in status a withdrawal does no more than clear, so that is not asked.
  */
-export function judgeLeftBehind(
-  { planned, servedElsewhere, seenForMs }: LeftBehindFacts,
-): LeftBehind {
-  if (planned.state === "withdrawing") return "withdraw";
-  if (servedElsewhere) return "leave";
-  return seenForMs >= LEFT_BEHIND_MS ? "withdraw" : "leave";
+export function judgeLeftBehind({ planned, seenForMs }: LeftBehindFacts): LeftBehind {
+  return planned.state === "withdrawing" || seenForMs >= LEFT_BEHIND_MS ? "withdraw" : "leave";
 }

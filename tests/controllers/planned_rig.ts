@@ -53,13 +53,12 @@ export class PlannedRig extends Rig {
     const { adoption } = service.coordinator;
     this.planner = plannerOf(service, plannerName(options.identity ?? "one"));
     const reports = new PlannedReports({ registry: service.metrics.registry, events });
-    const ownController = !options.withoutAnnotation;
     controllers.push(
       new RevocationController({ api, adoption }),
       new Housekeeping({ coordinator: service.parts, adoption }),
-      new LeftBehindController({ planner: this.planner, ownController }),
+      new LeftBehindController({ planner: this.planner }),
     );
-    if (!ownController) return;
+    if (options.withoutAnnotation) return;
     const executor = options.executor?.(service, reports) ?? externalExecutor;
     controllers.push(new PlannedController({ api, planner: this.planner, executor, reports }));
   }

@@ -341,3 +341,33 @@ test(
     executor: ({ api }, reports) => new StatusExecutor({ api, reports, stepMs: 1_000 }),
   },
 );
+
+test("a phase that may not be written takes the admission back, so that deployments go on", async (rig) => {
+  const fault = rig.service.fake.faults.add({
+    fault: { type: "status", code: 403 },
+    verb: "patch",
+    resource: "mysqlfailovergroups/status",
+  });
+  await rig.ask("pdx");
+  assert.equal(fault.hits, 1);
+  assert.equal(rig.gate.planned, null);
+  assert.equal((await rig.service.client().grant("op-1", "tenant")).status, 201);
+  fault.remove();
+  await rig.advance(10_000);
+  assert.equal(rig.planned.phase, "Pending");
+});
+
+test("an admission that could not be taken back either is taken back after 10 s", async (rig) => {
+  const { faults } = rig.service.fake;
+  const fault = { type: "status", code: 403 } as const;
+  const status = faults.add({ fault, verb: "patch", resource: "mysqlfailovergroups/status" });
+  const touch = faults.add({ fault, verb: "patch", resource: "mysqlfailovergroups" });
+  await rig.ask("pdx");
+  assert.equal(rig.gate.planned?.state, "withdrawing");
+  touch.remove();
+  await rig.advance(60_000);
+  status.remove();
+  await rig.advance(60_000);
+  assert.equal(rig.planned.phase, "Pending");
+  assert.equal(rig.gate.planned, null);
+});
