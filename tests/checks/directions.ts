@@ -30,7 +30,7 @@ const CLUSTER_GLOBAL = /^(fetch|EventSource|XMLHttpRequest|Deno\.createHttpClien
 const CLUSTER_FILE = /^lib\/kube\/(http_\w+|credentials|kubeconfig|mod)\.ts$/;
 
 /** Where the client of a cluster is put together; all others are handed a `KubeApi`. */
-const MAKES_CLIENT = /^(lib\/kube\/|lib\/plugin\/|handlers\/commands\/|main\.ts$)/;
+const MAKES_CLIENT = /^(lib\/kube\/|lib\/plugin\/|lib\/testing\/client\.ts$|handlers\/commands\/|main\.ts$)/;
 
 /** Who may open connections of their own: the client of a cluster, and the client of the service. */
 const OPENS_CONNECTIONS = /^lib\/(kube|client)\//;

@@ -7,7 +7,8 @@ import { createHost, type HostOptions } from "../../lib/host/host.ts";
 import { ListenError } from "../../lib/host/listener.ts";
 import { startPlainListener } from "../../lib/host/plain_listener.ts";
 import { sleep } from "../../lib/runtime/clock.ts";
-import { answerOf, FakeSystem, hostConfig, machine } from "./host_world.ts";
+import { TestSystem } from "../../lib/testing/test_system.ts";
+import { answerOf, hostConfig, machine } from "./host_world.ts";
 import { answerOk, connectPlain, eventually, realClock, recordingLogger } from "./support.ts";
 
 /** A host without a port, on a test clock. */
@@ -403,7 +404,7 @@ Deno.test("the profile that the program names selects its configuration", () => 
 });
 
 Deno.test("over a socket: a request in flight ends, and the port is closed then", async () => {
-  const system = new FakeSystem(realClock);
+  const system = new TestSystem({ clock: realClock });
   const logger = recordingLogger();
   const held = Promise.withResolvers<void>();
   const app = new Hono().get("/slow", async (c) => {
@@ -442,7 +443,7 @@ Deno.test("a port that is taken fails the start, and what was bound before is fr
     clock: realClock,
     logger: recordingLogger(),
   });
-  const system = new FakeSystem(realClock);
+  const system = new TestSystem({ clock: realClock });
   const host = createHost({ system, logger: recordingLogger(), config: hostConfig() });
   host.addListener("second", () =>
     startPlainListener({
@@ -460,7 +461,7 @@ Deno.test("a port that is taken fails the start, and what was bound before is fr
 });
 
 Deno.test("over a socket: WebSockets are closed after the grace and before the port, and one that does not answer is cut off", async () => {
-  const system = new FakeSystem(realClock);
+  const system = new TestSystem({ clock: realClock });
   const closed: string[] = [];
   const config = hostConfig({ prestop_grace_secs: 0 });
   const host = createHost({
