@@ -76,7 +76,8 @@ export class IsolatedRun {
   readonly #parts: IsolatedRunParts;
   readonly #belief = new SharedBelief();
   readonly #worker: IsolatedWorker;
-  readonly #outcome = Promise.withResolvers<void>();
+  #succeed: () => void = () => {};
+  #fail: (error: unknown) => void = () => {};
   readonly #informing = new AbortController();
   readonly #onEnd = () => this.#tellEnd();
   #begun = false;
@@ -91,7 +92,12 @@ export class IsolatedRun {
     for (const type of ["error", "messageerror"] as const) {
       this.#worker.addEventListener(type, (event) => this.#crashed(event));
     }
-    this.settled = this.#settle();
+    this.settled = this.#settle(
+      new Promise<void>((resolve, reject) => {
+        this.#succeed = resolve;
+        this.#fail = reject;
+      }),
+    );
     if (term.signal.aborted) this.#onEnd();
     else term.signal.addEventListener("abort", this.#onEnd, { once: true });
   }
@@ -104,14 +110,14 @@ export class IsolatedRun {
    */
   async endByForce(gapMs: number): Promise<boolean> {
     const answer = await this.#ping(pingLimitMs(gapMs));
-    if (answer === "answered") this.#outcome.resolve();
+    if (answer === "answered") this.#succeed();
     return answer !== "silent";
   }
 
-  async #settle(): Promise<void> {
+  async #settle(outcome: Promise<void>): Promise<void> {
     const informed = this.#inform();
     try {
-      await this.#outcome.promise;
+      await outcome;
     } finally {
       this.#worker.terminate();
       this.#parts.term.signal.removeEventListener("abort", this.#onEnd);
@@ -145,9 +151,9 @@ export class IsolatedRun {
       case "ready":
         return this.#begin();
       case "done":
-        return this.#outcome.resolve();
+        return this.#succeed();
       case "failed":
-        return this.#outcome.reject(report.error);
+        return this.#fail(report.error);
       case "resign":
         return this.#parts.term.resign();
       case "pong":
@@ -172,7 +178,7 @@ export class IsolatedRun {
 
   #tellEnd(): void {
     // The work of the term begins with the first message. Without it there is nothing to wait for.
-    if (!this.#begun) return this.#outcome.resolve();
+    if (!this.#begun) return this.#succeed();
     const reason: unknown = this.#parts.term.signal.reason;
     this.#post({
       type: "end",
@@ -185,7 +191,7 @@ export class IsolatedRun {
     event.preventDefault();
     const text = "message" in event ? event.message : undefined;
     const told = typeof text === "string" ? text : "it posted what cannot be read";
-    this.#outcome.reject(new Error(`Cannot go on as the worker of the task failed: ${told}`));
+    this.#fail(new Error(`Cannot go on as the worker of the task failed: ${told}`));
   }
 
   #post(order: Order): void {
@@ -193,23 +199,22 @@ export class IsolatedRun {
       this.#worker.postMessage(order);
     } catch (error) {
       // What cannot be cloned is in the task's own input.
-      this.#outcome.reject(error);
+      this.#fail(error);
     }
   }
 
-  async #ping(limitMs: number): Promise<PingAnswer> {
-    const { clock } = this.#parts;
-    const answer = Promise.withResolvers<PingAnswer>();
-    const settled = () => answer.resolve("settled");
-    this.settled.then(settled, settled);
-    this.#onPong = () => answer.resolve("answered");
-    const cancel = clock.timer(limitMs, () => answer.resolve("silent"));
-    this.#post({ type: "ping" });
-    try {
-      return await answer.promise;
-    } finally {
-      cancel();
-    }
+  #ping(limitMs: number): Promise<PingAnswer> {
+    return new Promise((resolve) => {
+      const cancel = this.#parts.clock.timer(limitMs, () => resolve("silent"));
+      const end = (answer: PingAnswer) => {
+        cancel();
+        resolve(answer);
+      };
+      const onSettled = () => end("settled");
+      this.settled.then(onSettled, onSettled);
+      this.#onPong = () => end("answered");
+      this.#post({ type: "ping" });
+    });
   }
 }
 
