@@ -123,11 +123,19 @@ export class PlannedRig extends Rig {
 
   /** Puts an admission into the gate, as another planner would. */
   async admitAs(by: string, state: "admitted" | "withdrawing" = "admitted"): Promise<void> {
-    const lease = this.service.fake.read(LEASES, gateOf);
-    assert.ok(lease);
     const since = "2026-01-01T00:00:00Z";
     const planned = { operation: "PlannedFailover", id: "left", by, since, state };
-    const record = JSON.stringify({ ...this.gate, seq: this.gate.seq + 1, planned });
+    await this.#writeGate(JSON.stringify({ ...this.gate, seq: this.gate.seq + 1, planned }));
+  }
+
+  /** Makes the gate unreadable. */
+  async breakGate(): Promise<void> {
+    await this.#writeGate("{");
+  }
+
+  async #writeGate(record: string): Promise<void> {
+    const lease = this.service.fake.read(LEASES, gateOf);
+    assert.ok(lease);
     const annotations = { ...lease.metadata.annotations, [DEPLOYMENT_GATE_ANNOTATION]: record };
     this.service.fake.seed(LEASES, { ...lease, metadata: { ...lease.metadata, annotations } });
     await this.settle();

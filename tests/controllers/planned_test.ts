@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { StatusExecutor } from "../../lib/controllers/planned_status_executor.ts";
+import { MYSQL_FAILOVER_GROUPS } from "../../lib/group/types.ts";
 import { TEST_EPOCH_MS } from "../../lib/testing/test_clock.ts";
 import { PlannedRig, type PlannedRigOptions } from "./planned_rig.ts";
 
@@ -371,3 +372,75 @@ test("an admission that could not be taken back either is taken back after 10 s"
   assert.equal(rig.planned.phase, "Pending");
   assert.equal(rig.gate.planned, null);
 });
+
+test("a status that was written in between is decided again, and after three times after a pause", async (rig) => {
+  await rig.hold();
+  const fault = rig.service.fake.faults.add({
+    fault: { type: "status", code: 409 },
+    verb: "patch",
+    resource: "mysqlfailovergroups/status",
+    count: 4,
+  });
+  await rig.ask("pdx");
+  assert.equal(fault.hits, 3);
+  assert.deepEqual(rig.planned, {});
+  const [line] = rig.logged("deployment lease housekeeping failed");
+  assert.equal(line?.error, "ContendedError");
+  await rig.advance(10_000);
+  assert.equal(rig.planned.phase, "Deferred");
+});
+
+test("a hold that nobody can end keeps the run in Deferred, and is looked at every second", async (rig) => {
+  await rig.hold("op-1", 5);
+  await rig.ask("pdx");
+  const fault = rig.service.fake.faults.add({
+    fault: { type: "status", code: 500 },
+    verb: "update",
+    resource: "leases",
+  });
+  await rig.advance(9_000);
+  assert.equal(rig.planned.phase, "Deferred");
+  fault.remove();
+  await rig.advance(60_000);
+  assert.equal(rig.planned.phase, "Pending");
+});
+
+test("a group that is gone takes its series with it", async (rig) => {
+  await rig.hold();
+  await rig.ask("pdx");
+  const series =
+    `bloodraven_planned_failovers_deferred_total{group="orders",reason="DeploymentHold"}`;
+  assert.equal(await rig.service.metric(series), 1);
+  const { namespace, name } = rig.group.metadata;
+  rig.service.fake.remove(MYSQL_FAILOVER_GROUPS, { namespace, name });
+  await rig.settle();
+  assert.equal(await rig.service.metric(series), null);
+});
+
+test("a gate that cannot be read admits nothing and is told of", async (rig) => {
+  await rig.breakGate();
+  await rig.ask("pdx");
+  assert.deepEqual(rig.planned, {});
+  const errors = rig.logged("deployment lease housekeeping failed").map(({ error }) => error);
+  assert(errors.includes("GateError"));
+});
+
+test(
+  "a step of the demo's executor that lost a race is done again, and a phase that it does not know stops it",
+  async (rig) => {
+    await rig.ask("pdx");
+    const where = { verb: "patch", resource: "mysqlfailovergroups/status", count: 1 };
+    const fault = { type: "status", code: 409 } as const;
+    const handle = rig.service.fake.faults.add({ fault, ...where });
+    await rig.advance(1_000);
+    assert.deepEqual([handle.hits, rig.planned.phase], [1, "Pending"]);
+    await rig.advance(1_000);
+    assert.equal(rig.planned.phase, "Validating");
+    await rig.operate({
+      plannedFailover: { phase: "WaitingForDragonflySync", target: "pdx" },
+    });
+    await rig.advance(10_000);
+    assert.equal(rig.planned.phase, "WaitingForDragonflySync");
+  },
+  { executor: ({ api }, reports) => new StatusExecutor({ api, reports, stepMs: 1_000 }) },
+);
