@@ -40,13 +40,15 @@ export async function isEquivalent(
       apply(functionSymbol(other, name, member), ...given),
     )
   );
+  const differ = apply("not", and(same));
+  const range = before.range === null ? "true" : apply(before.range, ...given);
   const [answer] = await solver.ask([
-    translation.script(),
+    translation.script([differ, range]),
     ...inputs.map(([each, type]) => `(declare-const ${symbol(each)} ${sortOf(type)})`),
     ...inputs.filter(([, { kind }]) => kind === "integer")
       .map(([each]) => `(assert ${apply("safe", symbol(each))})`),
-    ...(before.range === null ? [] : [`(assert ${apply(before.range, ...given)})`]),
-    `(assert ${apply("not", and(same))})`,
+    `(assert ${range})`,
+    `(assert ${differ})`,
     "(check-sat)",
   ].join("\n"));
   return answer === "unsat";

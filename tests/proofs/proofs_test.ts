@@ -133,6 +133,27 @@ async function runTestCase(testText: string, file: string, text: string): Promis
   }
 }
 
+Deno.test("the task prints each chosen theorem with its verdict and its time, and an unknown name is an error", async () => {
+  const prove = async (...names: readonly string[]) => {
+    const { code, stdout } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--no-check", "tests/proofs/prove.ts", ...names],
+      cwd: ROOT,
+      stdin: "null",
+    }).output();
+    return { code, lines: new TextDecoder().decode(stdout).trimEnd().split("\n") };
+  };
+  const { code, lines } = await prove("theDecisionIsThatOfTheTable", "row5");
+  assert.equal(code, 0);
+  assert.match(lines[1] ?? "", /^\s+proven\s+\d+\.\d\d s\s+theDecisionIsThatOfTheTable$/);
+  assert.match(lines[3] ?? "", /^\s+proven\s+\d+\.\d\d s\s+row5CountsNothing$/);
+  assert.equal(lines.at(-1), "2 passed, 0 failed");
+  const none = await prove("noSuchTheorem");
+  assert.deepEqual([none.code, none.lines.at(-1)], [
+    1,
+    "Cannot find a theorem named noSuchTheorem",
+  ]);
+});
+
 Deno.test("a function that is called with its steps looked at answers as it is shipped", async () => {
   const file = "lib/election/policy.ts";
   assert.equal(await callChecked(file, "jittered", 1_000, 200), 1_200);

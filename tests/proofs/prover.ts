@@ -5,10 +5,10 @@
  */
 
 import type { SourceTexts } from "../checks/syntax.ts";
-import type { Obligation } from "./body.ts";
 import { readInputs } from "./counter_example.ts";
 import { and, apply, type Expression, symbol } from "./smt.ts";
 import type { Solver } from "./solver.ts";
+import type { Obligation } from "./surroundings.ts";
 import { rolesOf, type Subject } from "./theorems.ts";
 import { type TranslatedFunction, Translation } from "./translation.ts";
 import { sortOf } from "./types.ts";
@@ -145,7 +145,7 @@ export class Prover {
       ...obligations.map(({ term }) => term),
     ];
     const answers = await this.#solver.ask([
-      this.#translation.script(),
+      this.#translation.script([wanted, ...looked]),
       ...inputs.map(([name, type]) => `(declare-const ${symbol(name)} ${sortOf(type)})`),
       ...numbers.map(([name]) => `(assert ${apply("safe", symbol(name))})`),
       `(assert ${wanted})`,

@@ -6,8 +6,9 @@
 
 import ts from "typescript";
 import { lineOf, type SourceTexts } from "../checks/syntax.ts";
-import { BodyTranslator, type Callee, type Obligation, type Surroundings } from "./body.ts";
+import { BodyTranslator } from "./body.ts";
 import { apply, integer, symbol } from "./smt.ts";
+import type { Callee, Obligation, Surroundings } from "./surroundings.ts";
 import {
   OutsideSubsetError,
   readRecord,
@@ -80,7 +81,8 @@ export class Translation {
   readonly #inProgress = new Set<string>();
   readonly #literals = new Map<string, string>();
   readonly #unions: string[] = [];
-  readonly #definitions: string[] = [];
+  /** By the symbol that each defines, after all that it refers to. */
+  readonly #definitions = new Map<string, string>();
 
   /**
    * @param texts The files' texts.
@@ -145,16 +147,34 @@ export class Translation {
     });
   }
 
-  /** Everything that was translated so far. */
-  script(): string {
+  /**
+   * What some terms need: sorts, strings, and the functions that they call.
+   *
+   * @param terms The terms that will follow.
+   */
+  script(terms: readonly string[]): string {
     const literals = [...this.#literals.values()];
     return [
       ...PRELUDE,
       ...this.#unions,
       ...literals.map((name) => `(declare-const ${name} Text)`),
       ...(literals.length > 1 ? [`(assert ${apply("distinct", ...literals)})`] : []),
-      ...this.#definitions,
+      ...this.#neededBy(terms),
     ].join("\n");
+  }
+
+  #neededBy(terms: readonly string[]): string[] {
+    const needed = new Set<string>();
+    const open = [...terms];
+    for (let text = open.pop(); text !== undefined; text = open.pop()) {
+      for (const [name] of text.matchAll(/\|[^|]*\|/g)) {
+        const definition = this.#definitions.get(name);
+        if (definition === undefined || needed.has(name)) continue;
+        needed.add(name);
+        open.push(definition);
+      }
+    }
+    return [...this.#definitions].flatMap(([name, text]) => needed.has(name) ? [text] : []);
   }
 
   #translate(
@@ -216,7 +236,10 @@ export class Translation {
         ? functionSymbol(file, name, member)
         : variantSymbol({ file, name }, variant);
       const term = termsOf(value)[index] ?? "";
-      this.#definitions.push(`(define-fun ${defined} (${given}) ${sortOf(type)} ${term})`);
+      this.#definitions.set(
+        defined,
+        `(define-fun ${defined} (${given}) ${sortOf(type)} ${term})`,
+      );
     });
   }
 

@@ -145,7 +145,7 @@ async function compare(
   const known = new Set(translation.literals.keys());
   const added = SITES.map((site) => symbol(`text ${site}`)).filter((name) => !known.has(name));
   const [answer, values] = await solver.ask([
-    translation.script(),
+    translation.script(questions),
     ...added.map((name) => `(declare-const ${name} Text)`),
     `(assert (distinct ${[...known, ...added].join(" ")} ))`,
     "(check-sat)",
