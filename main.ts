@@ -28,5 +28,6 @@ system.exit(
   await runCommandLine(Deno.args, system, {
     serve: async (options) => (await import("./handlers/commands/serve.ts")).serve(options),
     demo: async (options) => (await import("./handlers/commands/demo.ts")).demo(options),
+    status: async (options) => (await import("./handlers/commands/status.ts")).status(options),
   }),
 );

@@ -21,7 +21,11 @@ const ALL_KINDS: readonly PermissionKind[] = ["run", "write", "ffi", "sys", "net
 const NEEDS: Readonly<Record<string, readonly PermissionKind[]>> = {
   demo: ["env", "net", "read", "write"],
   serve: ["env", "net", "read"],
+  status: ["env", "net", "read"],
 };
+
+/** The commands that sign in to the cluster of a kubeconfig. */
+const SIGN_IN: ReadonlySet<string | undefined> = new Set(["serve", "status"]);
 
 const LEAST_NEEDS: readonly PermissionKind[] = ["env", "read"];
 
@@ -126,12 +130,12 @@ export interface Bootstrap {
 /**
  * Gives back every permission that the command does not need.
  *
- * `serve` keeps the one to run programs when its kubeconfig needs it to sign in, and says so.
+ * A command that signs in to a cluster keeps the one to run programs when its kubeconfig needs it to, and says so.
  */
 export function giveBackPermissions(bootstrap: Bootstrap): void {
   const { command, permissions } = bootstrap;
   for (const kind of permissionsToGiveBack(command)) {
-    if (kind === "run" && command === "serve" && permissions.has("run") && signsInByProgram()) {
+    if (kind === "run" && SIGN_IN.has(command) && permissions.has("run") && signsInByProgram()) {
       bootstrap.warn(
         "The kubeconfig signs in by running a program, so this process keeps the permission to run programs",
       );

@@ -14,7 +14,13 @@ import {
 } from "../../lib/config/layers.ts";
 import { renderReference } from "../../lib/config/reference.ts";
 import { showConfig } from "./config.ts";
-import { type DemoOptions, RefusalError, type ServeOptions } from "./options.ts";
+import {
+  type DemoOptions,
+  RefusalError,
+  type ServeOptions,
+  type StatusOptions,
+} from "./options.ts";
+import { addStatusCommand } from "./status/arguments.ts";
 import type { System } from "./system.ts";
 import manifest from "../../deno.json" with { type: "json" };
 
@@ -30,6 +36,8 @@ export interface Commands {
   serve(options: ServeOptions): Promise<number>;
   /** Plays the story on an embedded API server. */
   demo(options: DemoOptions): Promise<number>;
+  /** Shows the groups. */
+  status(options: StatusOptions): Promise<number>;
 }
 
 /** The options of all commands that read the configuration, as commander gives them. */
@@ -120,6 +128,7 @@ Start here:
   holdfast demo            see it at work on this machine, in half a minute
   holdfast config          see the configuration and where each value comes from
   holdfast serve           run the service against a cluster
+  holdfast status          see the groups, who holds them, and what waits
   holdfast help <command>  what a command does, with examples`;
 
 /**
@@ -177,6 +186,10 @@ export async function runCommandLine(
       const { envFile, once, port } = flags;
       exitCode = await commands.demo({ envFile, once, port, system });
     });
+
+  addStatusCommand(program, system, async (options) => {
+    exitCode = await commands.status(options);
+  });
 
   addConfigFlags(program.command("config"))
     .description("Print the effective configuration and the source of every value.")

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ClientSettings } from "../../lib/client/settings.ts";
 import type { Config } from "../../lib/config/schema.ts";
 import type { System } from "./system.ts";
 
@@ -34,6 +35,41 @@ export interface DemoOptions {
   readonly once: boolean;
   /** The first of the ports to listen on, 0 to 65535; 0 takes any free ones. @default {undefined} */
   readonly port: number | undefined;
+  /** The machine. */
+  readonly system: System;
+}
+
+/** What `holdfast status` is given. */
+export interface StatusOptions {
+  /** Where to look. @default {the API where its URL is known, the cluster elsewhere} */
+  readonly from: "api" | "cluster" | undefined;
+  /** Where the API is, and which group is meant; the environment completes it. */
+  readonly settings: Omit<ClientSettings, "instance">;
+  /** The namespace to look at in the cluster. @default {all namespaces} */
+  readonly namespace: string | undefined;
+  /** What has ended too. */
+  readonly all: boolean;
+  /** Show every change until a signal comes. */
+  readonly watch: boolean;
+  /** Print JSON. */
+  readonly json: boolean;
+  /** The machine. */
+  readonly system: System;
+}
+
+/** What `holdfast revoke` is given. */
+export interface RevokeOptions {
+  readonly group: string;
+  /** @default {the namespace of the kubeconfig's context} */
+  readonly namespace: string | undefined;
+  /** Only what this operation has. @default {all operations} */
+  readonly operation: string | undefined;
+  /** Why, for the Event on the group. */
+  readonly reason: string | undefined;
+  /** Do not ask. */
+  readonly yes: boolean;
+  /** How long to wait until it is done, in milliseconds. */
+  readonly timeoutMs: number;
   /** The machine. */
   readonly system: System;
 }

@@ -4,6 +4,7 @@ import {
   type DemoOptions,
   RefusalError,
   type ServeOptions,
+  type StatusOptions,
 } from "../../../handlers/commands/options.ts";
 import manifest from "../../../deno.json" with { type: "json" };
 import { type FakeMachine, fakeSystem } from "./fake_system.ts";
@@ -17,6 +18,7 @@ async function run(
   const system = fakeSystem(machine);
   const served: ServeOptions[] = [];
   const demos: DemoOptions[] = [];
+  const looks: StatusOptions[] = [];
   const code = await runCommandLine(args, system, {
     serve: (options) => {
       served.push(options);
@@ -26,9 +28,13 @@ async function run(
       demos.push(options);
       return Promise.resolve(0);
     },
+    status: (options) => {
+      looks.push(options);
+      return Promise.resolve(0);
+    },
     ...fakes,
   });
-  return { code, ...system.written, served, demos, system };
+  return { code, ...system.written, served, demos, looks, system };
 }
 
 Deno.test("--version prints the version of deno.json", async () => {
@@ -52,7 +58,7 @@ Deno.test("--help says what it is, what there is, and where to start", async () 
 });
 
 Deno.test("each command's help has its options, and an example that works", async () => {
-  for (const command of ["serve", "demo", "config"]) {
+  for (const command of ["serve", "demo", "config", "status"]) {
     const { code, stdout } = await run([command, "--help"]);
     assert.equal(code, 0);
     const examples = stdout.split("\n").filter((line) => line.startsWith(`  holdfast ${command}`));
