@@ -145,6 +145,10 @@ export const configSchema = z.strictObject({
         "Lead without a cluster. For development on one machine only.",
       ),
       roles: list("The process roles that take part in the election. Empty means all."),
+      label_leader: flag(
+        false,
+        "Label the leader's pod `holdfast.shipstream.io/leader=true`, so that a Service can select it. Needs the verb `patch` on pods.",
+      ),
     }).prefault({}),
     config_maps: z.strictObject({
       watch: list("The names of the ConfigMaps that an application follows."),

@@ -143,6 +143,12 @@ export const SERVICE_ACCOUNTS: Resource = resource(
   kubeObject,
 );
 
+/** Pods, of which nothing but the metadata is looked at. */
+export const PODS: Resource = resource(
+  { group: "", version: "v1", plural: "pods", kind: "Pod", namespaced: true },
+  kubeObject,
+);
+
 /** Namespaces. */
 export const NAMESPACES: Resource = resource(
   { group: "", version: "v1", plural: "namespaces", kind: "Namespace", namespaced: false },

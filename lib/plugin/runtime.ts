@@ -8,6 +8,7 @@ import type { KubeConfig } from "@kubernetes/client-node";
 import type { Leadership } from "../election/mod.ts";
 import type { Health } from "../host/health.ts";
 import type { KubeApi } from "../kube/api.ts";
+import { type Clock, startDeadline } from "../runtime/clock.ts";
 import type { ClusterMode, OpenCluster } from "./cluster.ts";
 import type { ConfigMapStore } from "./config_maps.ts";
 import { type ApiHealth, pluginHealth, type PluginState } from "./health.ts";
@@ -15,6 +16,9 @@ import type { Leading } from "./leading.ts";
 import type { PluginMetrics } from "./metrics.ts";
 import type { PodEvents } from "./pod_events.ts";
 import type { PodInfo } from "./pod_info.ts";
+
+/** Milliseconds for taking the leader's label off at the end: as long as for the last Event. */
+const LAST_LABEL_MS = 2_000;
 
 /** What a handler finds in `c.var.kubernetes`. */
 export interface KubernetesContext {
@@ -45,7 +49,10 @@ export interface RuntimeParts {
   readonly events: PodEvents | null;
   readonly configMaps: ConfigMapStore | null;
   readonly leading: Leading | null;
+  /** Settles when the election has ended and the leader's label is off. */
+  readonly labelling: Promise<void> | null;
   readonly health: ApiHealth | null;
+  readonly clock: Clock;
   /** Ends what works in the background. */
   readonly end: AbortController;
   /** Settles when all of that has ended. */
@@ -139,10 +146,20 @@ export class KubernetesRuntime implements KubernetesContext, Disposable {
   async #stop(budget: AbortSignal): Promise<void> {
     const { events, end, background, cluster } = this.#parts;
     await this.stopLeading(budget);
-    await events?.stopping();
+    await Promise.all([events?.stopping(), this.#labelOff()]);
     end.abort();
     await background;
     cluster[Symbol.dispose]();
+  }
+
+  async #labelOff(): Promise<void> {
+    const { labelling, clock } = this.#parts;
+    if (labelling === null) return;
+    using limit = startDeadline(clock, LAST_LABEL_MS);
+    const over = new Promise<void>((resolve) => {
+      limit.signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    await Promise.race([labelling, over]);
   }
 
   #state(): PluginState {

@@ -7,7 +7,7 @@
 import { ConfigError, problemOf } from "../config/errors.ts";
 import { libraryRules, takesPart } from "../config/rules.ts";
 import type { Config } from "../config/schema.ts";
-import type { Candidate, LeaderTask, LeaderTaskError } from "../election/mod.ts";
+import type { Candidate, Leadership, LeaderTask, LeaderTaskError } from "../election/mod.ts";
 import type { HostSystem } from "../host/hooks.ts";
 import type { AnswerObserver } from "../kube/api.ts";
 import { KubeError } from "../kube/errors.ts";
@@ -21,6 +21,7 @@ import { ClusterUnavailableError } from "./errors.ts";
 import { ApiHealth } from "./health.ts";
 import { createElection, Leading, timingOf } from "./leading.ts";
 import { PluginMetrics } from "./metrics.ts";
+import { keepLeaderLabel } from "./leader_label.ts";
 import { createPodEvents, type PodEvents } from "./pod_events.ts";
 import { type PodInfo, readPodInfo } from "./pod_info.ts";
 import { KubernetesRuntime } from "./runtime.ts";
@@ -150,7 +151,8 @@ function assemble(parts: KubernetesParts, found: Found): KubernetesRuntime {
   const watching = api !== null && namespace !== null && configMaps !== null
     ? watchConfigMaps({ api, namespace, store: configMaps, metrics, clock, logger, signal })
     : null;
-  const background = Promise.all([told, watching, health?.refresh()]);
+  const labelling = leading && keepLabel(parts, found, namespace, leading.leadership, signal);
+  const background = Promise.all([told, watching, labelling, health?.refresh()]);
   // 11. Tell of it.
   events?.started(mode);
   logger.info("kubernetes plugin started", { mode, namespace, role: host.role });
@@ -162,7 +164,9 @@ function assemble(parts: KubernetesParts, found: Found): KubernetesRuntime {
     events,
     configMaps,
     leading,
+    labelling,
     health,
+    clock,
     end,
     background,
   });
@@ -215,4 +219,21 @@ function lead(parts: KubernetesParts, candidate: Candidate): Leading {
     onTaskError,
     exit: (code) => system.exit(code),
   });
+}
+
+function keepLabel(
+  { config, system: { clock }, logger }: KubernetesParts,
+  { cluster: { api }, podInfo: { name, namespace: own, uid } }: Found,
+  resolved: string | null,
+  leadership: Leadership,
+  signal: AbortSignal,
+): Promise<void> | null {
+  if (!config.kubernetes.leader_election.label_leader || api === null) return null;
+  const namespace = own ?? resolved;
+  if (name === undefined || namespace === null) {
+    logger.warn("the leader is not labelled, since this pod's name is not known: set POD_NAME");
+    return null;
+  }
+  const pod = { name, namespace, ...(uid === undefined ? {} : { uid }) };
+  return keepLeaderLabel({ api, leadership, pod, clock, logger, signal });
 }

@@ -74,7 +74,7 @@ Deno.test("the plugin's variables set the section kubernetes, with their own nam
     problemsOf({ AUTUMN_KUBERNETES__LEADER_ELECTION: "x", AUTUMN_KUBERNETES__ENABLED: "perhaps" }),
     [
       "Cannot use 'kubernetes.enabled' from AUTUMN_KUBERNETES__ENABLED as it must be true or false: current value is a text",
-      "Cannot use AUTUMN_KUBERNETES__LEADER_ELECTION as 'kubernetes.leader_election' is a section, not a key: the keys in 'kubernetes.leader_election' are enabled, lease_name, identity, lease_duration_secs, renew_deadline_secs, retry_period_secs, release_on_shutdown, lead_when_detached, roles",
+      "Cannot use AUTUMN_KUBERNETES__LEADER_ELECTION as 'kubernetes.leader_election' is a section, not a key: the keys in 'kubernetes.leader_election' are enabled, lease_name, identity, lease_duration_secs, renew_deadline_secs, retry_period_secs, release_on_shutdown, lead_when_detached, roles, label_leader",
     ],
   );
 });

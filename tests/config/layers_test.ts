@@ -70,6 +70,7 @@ Deno.test("without any layer there are the defaults of the contract", () => {
         release_on_shutdown: true,
         lead_when_detached: false,
         roles: [],
+        label_leader: false,
       },
       config_maps: { watch: [] },
     },
@@ -305,7 +306,7 @@ Deno.test("what is wrong with a file is told with the file, the key, the type an
     ],
     [
       "kubernetes: {leader_election: {x: 1}}",
-      "Cannot use holdfast.yaml as there is no key 'kubernetes.leader_election.x': the keys in 'kubernetes.leader_election' are enabled, lease_name, identity, lease_duration_secs, renew_deadline_secs, retry_period_secs, release_on_shutdown, lead_when_detached, roles",
+      "Cannot use holdfast.yaml as there is no key 'kubernetes.leader_election.x': the keys in 'kubernetes.leader_election' are enabled, lease_name, identity, lease_duration_secs, renew_deadline_secs, retry_period_secs, release_on_shutdown, lead_when_detached, roles, label_leader",
     ],
     [
       "tls: hunter2",
