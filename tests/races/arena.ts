@@ -65,8 +65,8 @@ export class Arena {
   }
 
   /** Writes members of the group's status. */
-  async setStatus(status: Readonly<Record<string, unknown>>): Promise<void> {
-    await setStatus(this.parts.api, this.#name, status, this.#signal);
+  setStatus(status: Readonly<Record<string, unknown>>): Promise<Stored<MysqlFailoverGroup>> {
+    return setStatus(this.parts.api, this.#name, status, this.#signal);
   }
 
   /** The group as it is stored. */
@@ -74,19 +74,20 @@ export class Arena {
     return this.parts.api.get(MYSQL_FAILOVER_GROUPS, this.#name, { signal: this.#signal });
   }
 
-  /** Sets the next generation, and returns it. */
-  async raiseGeneration(): Promise<number> {
-    const topologyGeneration = ((await this.group()).status?.topologyGeneration ?? 0) + 1;
-    await this.setStatus({ topologyGeneration });
-    return topologyGeneration;
+  /** Sets the next generation, and returns it with the version of that write. */
+  async raiseGeneration(): Promise<{ readonly generation: number; readonly version: bigint }> {
+    const generation = ((await this.group()).status?.topologyGeneration ?? 0) + 1;
+    const { metadata } = await this.setStatus({ topologyGeneration: generation });
+    return { generation, version: BigInt(metadata.resourceVersion) };
   }
 
-  /** Puts the annotation on the group that asks for a revocation, or takes it off. */
-  async askForRevocation(value: string | null): Promise<void> {
-    await this.parts.api.patch(MYSQL_FAILOVER_GROUPS, this.#name, {
+  /** Puts the annotation on the group that asks for a revocation, or takes it off. Returns the version of that write. */
+  async askForRevocation(value: string | null): Promise<bigint> {
+    const { metadata } = await this.parts.api.patch(MYSQL_FAILOVER_GROUPS, this.#name, {
       type: "merge",
       body: { metadata: { annotations: { [REVOKE_ANNOTATION]: value } } },
     }, { signal: this.#signal });
+    return BigInt(metadata.resourceVersion);
   }
 
   /** What is stored under a name. */

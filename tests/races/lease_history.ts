@@ -111,6 +111,8 @@ export class LeaseHistory implements AsyncDisposable {
   readonly #stop = new AbortController();
   readonly #waiting = new Set<() => void>();
   readonly #watching: Promise<void>;
+  /** Which write gave an object its expiry, for the versions of the last two checks. */
+  #expiries: [older: Map<string, bigint>, newer: Map<string, bigint>] = [new Map(), new Map()];
   #seen = -1n;
   #count = 0;
 
@@ -134,6 +136,13 @@ export class LeaseHistory implements AsyncDisposable {
     return this.#count;
   }
 
+  /** The version that gave an operation's lease this expiry; `null` when it was not seen lately. */
+  versionOf(name: string, operationId: string, expiresAt: string): bigint | null {
+    const key = JSON.stringify([name, operationId, expiresAt]);
+    const [older, newer] = this.#expiries;
+    return older.get(key) ?? newer.get(key) ?? null;
+  }
+
   /** Waits until all that is stored now was seen, and insists that the rules held. */
   async check(): Promise<void> {
     const { signal } = this.#stop;
@@ -144,6 +153,8 @@ export class LeaseHistory implements AsyncDisposable {
       body: { metadata: { annotations: { mark: crypto.randomUUID() } } },
     }, { signal });
     await this.#until(BigInt(mark.metadata.resourceVersion));
+    const [, newer] = this.#expiries;
+    this.#expiries = [newer, new Map()];
     assert.deepEqual(this.#judge.violations, []);
   }
 
@@ -179,6 +190,11 @@ export class LeaseHistory implements AsyncDisposable {
     // Leases of others, such as those of the election, are none of ours.
     if (version.record === null && version.gateGeneration === null) return;
     this.#count++;
+    const { operationId = "", expiresAt = "" } = version.record ?? {};
+    if (this.versionOf(version.name, operationId, expiresAt) === null) {
+      const key = JSON.stringify([version.name, operationId, expiresAt]);
+      this.#expiries[1].set(key, version.version);
+    }
     this.#judge.take(version);
   }
 

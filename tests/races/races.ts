@@ -40,15 +40,34 @@ function said(...answers: readonly Answer[]): string {
   ).join(", ");
 }
 
-/** Renews until told to stop, and keeps each answer with whether it was sent before `over` was called. */
-function keepRenewing(client: DeploymentClient, operation: string, token: string, kind: string) {
-  const answers: { readonly answer: Answer; readonly sentBefore: boolean }[] = [];
+/** A renewal that was answered. */
+interface Renewal {
+  readonly answer: Answer;
+  /** False when it was sent after the lease was known to be over. */
+  readonly sentBefore: boolean;
+}
+
+/** Renews until told to stop. Of several that renew one lease, each has a `turn` of its own, so that no two wish the same. */
+function keepRenewing(
+  client: DeploymentClient,
+  { operation, token, kind, turn }: {
+    readonly operation: string;
+    readonly token: string;
+    readonly kind: string;
+    readonly turn: 0 | 1;
+  },
+) {
+  const answers: Renewal[] = [];
   let over = false;
   let stopped = false;
   const done = (async () => {
-    while (!stopped) {
+    for (let count = 0; !stopped; count++) {
       const sentBefore = !over;
-      answers.push({ answer: await client.renew(operation, token, { kind }), sentBefore });
+      const ttlSeconds = 30 + (2 * count + turn) % 90;
+      answers.push({
+        answer: await client.renew(operation, token, { kind, ttlSeconds }),
+        sentBefore,
+      });
     }
   })();
   return {
@@ -90,30 +109,40 @@ const renewAgainstRevoke: Race = {
   name: "renew against revoke: never an extended revoked lease",
   async round(arena, operation) {
     const [a, b] = arena.clients;
+    const { history } = arena.parts;
+    const slot = slotName(GROUP);
+    const hold = holdName(GROUP, operation);
     const token = await granted(a, operation);
-    const hold = await granted(b, operation, HOLD);
+    const holdToken = await granted(b, operation, HOLD);
+    const migration = { operation, token, kind: "migration" } as const;
     const renewals = [
-      keepRenewing(a, operation, token, "migration"),
-      keepRenewing(b, operation, token, "migration"),
-      keepRenewing(b, operation, hold, HOLD.kind),
+      { name: slot, ...keepRenewing(a, { ...migration, turn: 0 }) },
+      { name: slot, ...keepRenewing(b, { ...migration, turn: 1 }) },
+      { name: hold, ...keepRenewing(b, { operation, token: holdToken, ...HOLD, turn: 0 }) },
     ];
     await arena.parts.pause();
     const byGeneration = arena.parts.random() < 0.5;
-    if (byGeneration) await arena.raiseGeneration();
-    else await arena.askForRevocation("true");
+    const revokedAt =
+      await (byGeneration
+        ? arena.raiseGeneration().then(({ version }) => version)
+        : arena.askForRevocation("true"));
     for (const renewal of renewals) renewal.setOver();
     await arena.parts.pause();
     await Promise.all(renewals.map((renewal) => renewal.stop()));
     mustBe(await b.renew(operation, token), 409);
-    mustBe(await a.renew(operation, hold, HOLD), 409);
-    for (const { answer, sentBefore } of renewals.flatMap(({ answers }) => answers)) {
-      // One that was under way may have been confirmed before; none that was sent afterwards.
-      if (sentBefore) mustBe(answer, 200, 409, 423);
-      else mustBe(answer, 409);
+    mustBe(await a.renew(operation, holdToken, HOLD), 409);
+    await history.check();
+    for (const { name, answers } of renewals) {
+      for (const { answer, sentBefore } of answers) {
+        mustBe(answer, ...(sentBefore ? [200, 409, 423] : [409]));
+        if (answer.status !== 200) continue;
+        // Its look began when its write was stored: had that been later, it would have seen the revocation.
+        const version = history.versionOf(name, operation, String(answer.body.expiresAt));
+        assert.ok(version !== null && version < revokedAt, `${version} is not before ${revokedAt}`);
+      }
     }
     const reason = byGeneration ? "topology_changed" : "operator_revoked";
-    const names = [slotName(GROUP), holdName(GROUP, operation)];
-    for (const record of await Promise.all(names.map((name) => arena.record(name)))) {
+    for (const record of await Promise.all([slot, hold].map((name) => arena.record(name)))) {
       assert.deepEqual([record?.state, record?.reason], ["revoked", reason]);
     }
     await arena.clear();
@@ -196,8 +225,8 @@ const renewAgainstDelete: Race = {
     const [a, b] = arena.clients;
     const token = await granted(a, operation);
     const renewals = [
-      keepRenewing(a, operation, token, "migration"),
-      keepRenewing(b, operation, token, "migration"),
+      keepRenewing(a, { operation, token, kind: "migration", turn: 0 }),
+      keepRenewing(b, { operation, token, kind: "migration", turn: 1 }),
     ];
     await arena.parts.pause();
     await arena.kubectlDelete();
@@ -225,6 +254,7 @@ const oneOperationTwice: Race = {
       () => a.grant(operation, "tenant"),
       async () => {
         await arena.setStatus({ updatePhase: "Failover" });
+        await arena.parts.pause();
         await arena.setStatus({ updatePhase: null });
       },
     );
@@ -261,23 +291,27 @@ const readsAgainstTopology: Race = {
       () => look(a),
       () => look(b),
       async () => {
-        generation = await arena.raiseGeneration();
+        await arena.raiseGeneration();
         await arena.parts.pause();
-        generation = await arena.raiseGeneration();
+        ({ generation } = await arena.raiseGeneration());
       },
     );
     mustBe(answer, 201, 409, 423);
     let how = said(answer);
+    let isOver = false;
     if (answer.status === 201) {
       const renewed = mustBe(await b.renew(operation, tokenOf(answer)), 200, 409);
       const isNewest = answer.body.topologyGeneration === generation;
       assert.equal(renewed.status, isNewest ? 200 : 409, `${said(answer, renewed)} ${generation}`);
+      isOver = !isNewest;
       how += ` at ${isNewest ? "the newest" : "an older"} generation`;
     }
     const last = await granted(b, `${operation}-last`).catch(() => null);
     if (last !== null) {
       await Promise.all([a.observe(), b.observe()]);
       mustBe(await a.renew(`${operation}-last`, last), 200);
+      // Another has the slot now: the tombstone keeps its revocation.
+      if (isOver) mustBe(await b.renew(operation, tokenOf(answer)), 409);
     }
     await arena.kubectlDelete();
     return how;
