@@ -137,7 +137,10 @@ export class ApplicationHost implements Host {
       env,
       readTextFile: (path) => system.readTextFile(path),
       profile,
-      purpose: libraryPurpose,
+      // As the program itself does: people read text, machines JSON.
+      purpose: stdout.isTerminal
+        ? { ...libraryPurpose, defaults: { "log.format": "text" } }
+        : libraryPurpose,
     }).config;
     this.role = this.config.host.role;
     this.logger = options.logger ??

@@ -33,3 +33,13 @@ export {
 export { type PodInfo, readPodInfo } from "./pod_info.ts";
 export type { KubernetesContext, KubernetesRuntime } from "./runtime.ts";
 export { type KubernetesParts, startKubernetes } from "./start.ts";
+export {
+  type CancelTimer,
+  type Clock,
+  type Deadline,
+  DeadlineExceededError,
+  sleep,
+  startDeadline,
+} from "../runtime/clock.ts";
+export type { Entropy } from "../runtime/entropy.ts";
+export { type LogFields, type Logger, type LogValue, silentLogger } from "../runtime/log.ts";

@@ -18,6 +18,8 @@ export interface TestSystemOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Files, by path. @default {{}} */
   readonly files?: Readonly<Record<string, string>>;
+  /** A person reads the output. @default {false} */
+  readonly isTerminal?: boolean;
 }
 
 /**
@@ -43,6 +45,8 @@ export class TestSystem implements HostSystem {
   readonly env: Readonly<Record<string, string>>;
   /** Files, by path: set one to write it. */
   readonly files: Map<string, string>;
+  /** Keeps what is written. */
+  readonly stdout: HostSystem["stdout"];
   /** The codes that the program wanted to exit with at once. */
   readonly exits: number[] = [];
   readonly #handlers = new Map<string, Set<() => void>>();
@@ -53,15 +57,13 @@ export class TestSystem implements HostSystem {
     this.entropy = options.entropy ?? seededEntropy(1);
     this.env = options.env ?? {};
     this.files = new Map(Object.entries(options.files ?? {}));
+    this.stdout = {
+      isTerminal: options.isTerminal ?? false,
+      write: (text) => {
+        this.#written += text;
+      },
+    };
   }
-
-  /** Keeps what is written. */
-  readonly stdout: HostSystem["stdout"] = {
-    isTerminal: false,
-    write: (text) => {
-      this.#written += text;
-    },
-  };
 
   /** All that was written. */
   get written(): string {

@@ -391,6 +391,14 @@ Deno.test("without a configuration that of the files and variables is used, and 
   assert.match(system.written, /"part":"nothing"/);
   assert.equal(clock.pendingTimers, 0);
 
+  const onTerminal = createHost({
+    system: new TestSystem({ clock, isTerminal: true }),
+    listen: null,
+  });
+  assert.equal(onTerminal.config.log.format, "text");
+  void onTerminal.stop("test");
+  await clock.advance(0);
+
   system.files.set("holdfast.yaml", "host: { colour: red }\n");
   assert.throws(() => createHost({ system, listen: null }), { name: "ConfigError" });
 });
