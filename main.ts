@@ -29,5 +29,6 @@ system.exit(
     serve: async (options) => (await import("./handlers/commands/serve.ts")).serve(options),
     demo: async (options) => (await import("./handlers/commands/demo.ts")).demo(options),
     status: async (options) => (await import("./handlers/commands/status.ts")).status(options),
+    revoke: async (options) => (await import("./handlers/commands/revoke.ts")).revoke(options),
   }),
 );

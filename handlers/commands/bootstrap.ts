@@ -22,10 +22,11 @@ const NEEDS: Readonly<Record<string, readonly PermissionKind[]>> = {
   demo: ["env", "net", "read", "write"],
   serve: ["env", "net", "read"],
   status: ["env", "net", "read"],
+  revoke: ["env", "net", "read"],
 };
 
 /** The commands that sign in to the cluster of a kubeconfig. */
-const SIGN_IN: ReadonlySet<string | undefined> = new Set(["serve", "status"]);
+const SIGN_IN: ReadonlySet<string | undefined> = new Set(["serve", "status", "revoke"]);
 
 const LEAST_NEEDS: readonly PermissionKind[] = ["env", "read"];
 
@@ -90,7 +91,19 @@ const Kubeconfig = z.object({
  * parse counts as empty here: whoever connects tells what is wrong with it.
  */
 export function usesExecPlugin(texts: readonly string[]): boolean {
-  const files = texts.flatMap((text) => {
+  const files = readKubeconfigs(texts);
+  const user = currentUser(files);
+  const entry = files.flatMap((file) => file.users ?? []).find(({ name }) => name === user);
+  return entry?.user?.exec !== undefined && entry.user.exec !== null;
+}
+
+/** What kubeconfig files call the user of their current context; `undefined` when they name none. */
+export function kubeconfigUser(texts: readonly string[]): string | undefined {
+  return currentUser(readKubeconfigs(texts));
+}
+
+function readKubeconfigs(texts: readonly string[]): readonly z.infer<typeof Kubeconfig>[] {
+  return texts.flatMap((text) => {
     try {
       const parsed = Kubeconfig.safeParse(parse(text));
       return parsed.success ? [parsed.data] : [];
@@ -98,11 +111,12 @@ export function usesExecPlugin(texts: readonly string[]): boolean {
       return [];
     }
   });
+}
+
+function currentUser(files: readonly z.infer<typeof Kubeconfig>[]): string | undefined {
   const current = files.map((file) => file["current-context"]).find((name) => name);
-  const user = files.flatMap((file) => file.contexts ?? []).find(({ name }) => name === current)
+  return files.flatMap((file) => file.contexts ?? []).find(({ name }) => name === current)
     ?.context.user;
-  const entry = files.flatMap((file) => file.users ?? []).find(({ name }) => name === user);
-  return entry?.user?.exec !== undefined && entry.user.exec !== null;
 }
 
 /** The platform's permissions, as far as they are needed here. */

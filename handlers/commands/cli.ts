@@ -17,9 +17,11 @@ import { showConfig } from "./config.ts";
 import {
   type DemoOptions,
   RefusalError,
+  type RevokeOptions,
   type ServeOptions,
   type StatusOptions,
 } from "./options.ts";
+import { addRevokeCommand } from "./revoke/arguments.ts";
 import { addStatusCommand } from "./status/arguments.ts";
 import type { System } from "./system.ts";
 import manifest from "../../deno.json" with { type: "json" };
@@ -38,6 +40,8 @@ export interface Commands {
   demo(options: DemoOptions): Promise<number>;
   /** Shows the groups. */
   status(options: StatusOptions): Promise<number>;
+  /** Takes leases from their holders. */
+  revoke(options: RevokeOptions): Promise<number>;
 }
 
 /** The options of all commands that read the configuration, as commander gives them. */
@@ -129,6 +133,7 @@ Start here:
   holdfast config          see the configuration and where each value comes from
   holdfast serve           run the service against a cluster
   holdfast status          see the groups, who holds them, and what waits
+  holdfast revoke          take leases from their holders
   holdfast help <command>  what a command does, with examples`;
 
 /**
@@ -189,6 +194,10 @@ export async function runCommandLine(
 
   addStatusCommand(program, system, async (options) => {
     exitCode = await commands.status(options);
+  });
+
+  addRevokeCommand(program, system, async (options) => {
+    exitCode = await commands.revoke(options);
   });
 
   addConfigFlags(program.command("config"))

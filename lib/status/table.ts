@@ -25,7 +25,7 @@ interface Column {
 
 const columns: readonly Column[] = [
   { title: "KIND", cell: ({ kind }) => kind, least: null },
-  { title: "OPERATION", cell: ({ operationId }) => shown(operationId), least: 16 },
+  { title: "OPERATION", cell: ({ operationId }) => shown(operationId), least: 36 },
   { title: "INSTANCE", cell: ({ instance }) => shown(instance), least: 8 },
   { title: "WHO", cell: leaseHolder, least: 10 },
   { title: "AGE", cell: leaseAge, least: null },

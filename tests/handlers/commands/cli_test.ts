@@ -3,6 +3,7 @@ import { type Commands, runCommandLine } from "../../../handlers/commands/cli.ts
 import {
   type DemoOptions,
   RefusalError,
+  type RevokeOptions,
   type ServeOptions,
   type StatusOptions,
 } from "../../../handlers/commands/options.ts";
@@ -19,6 +20,7 @@ async function run(
   const served: ServeOptions[] = [];
   const demos: DemoOptions[] = [];
   const looks: StatusOptions[] = [];
+  const revocations: RevokeOptions[] = [];
   const code = await runCommandLine(args, system, {
     serve: (options) => {
       served.push(options);
@@ -32,9 +34,13 @@ async function run(
       looks.push(options);
       return Promise.resolve(0);
     },
+    revoke: (options) => {
+      revocations.push(options);
+      return Promise.resolve(0);
+    },
     ...fakes,
   });
-  return { code, ...system.written, served, demos, looks, system };
+  return { code, ...system.written, served, demos, looks, revocations, system };
 }
 
 Deno.test("--version prints the version of deno.json", async () => {
@@ -58,13 +64,14 @@ Deno.test("--help says what it is, what there is, and where to start", async () 
 });
 
 Deno.test("each command's help has its options, and an example that works", async () => {
-  for (const command of ["serve", "demo", "config", "status"]) {
+  for (const command of ["serve", "demo", "config", "status", "revoke"]) {
     const { code, stdout } = await run([command, "--help"]);
     assert.equal(code, 0);
     const examples = stdout.split("\n").filter((line) => line.startsWith(`  holdfast ${command}`));
     assert(examples.length >= 2, command);
     for (const example of examples) {
-      const result = await run(example.trim().split(/ +/).slice(1));
+      const words = example.match(/"[^"]*"|\S+/g) ?? [];
+      const result = await run(words.slice(1).map((word) => word.replaceAll('"', "")));
       assert.equal(result.code, 0, `${example}: ${result.stderr}`);
     }
     assert.equal((await run(["help", command])).stdout, stdout);
