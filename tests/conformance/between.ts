@@ -63,3 +63,7 @@ export const HOLD_WRITE = /^PUT .*bloodraven-deploy-orders-failover-hold/;
 export const GATE_WRITE = /^PUT .*-orders-gate$/;
 /** A read of the group `orders`. */
 export const GROUP_READ = /^GET .*mysqlfailovergroups\/orders$/;
+/** A read of the gate of the group `orders`. */
+export const GATE_READ = /^GET .*-orders-gate$/;
+/** A list of leases. */
+export const LEASE_LIST = /^GET .*\/leases$/;

@@ -10,7 +10,15 @@ import { LEASES } from "../../lib/kube/resources.ts";
 import { gateName, holdName, leaseName, slotName, tombstoneName } from "../../lib/lease/names.ts";
 import { DEPLOYER, InProcessService, NAMESPACE, seedGroup } from "../service/in_process.ts";
 import { ordersDatabase, stableStatus } from "../service/orders.ts";
-import { Between, GATE_WRITE, HOLD_WRITE, SLOT_WRITE } from "./between.ts";
+import {
+  Between,
+  GATE_READ,
+  GATE_WRITE,
+  GROUP_READ,
+  HOLD_WRITE,
+  LEASE_LIST,
+  SLOT_WRITE,
+} from "./between.ts";
 import {
   annotate,
   changeGate,
@@ -466,4 +474,25 @@ Deno.test("a group that was deleted and made again does not inherit leases: 503 
   }
   mustBe(await client.renew("op-1", token), 404, "not_found");
   mustBe(await client.grant("op-1", "tenant"), 201);
+});
+
+Deno.test("a list that is newer than the group beside it revokes nothing: the look is old, and is made again", async () => {
+  const between = new Between();
+  using service = new InProcessService({ send: between.wrap });
+  using other = new InProcessService({ fake: service.fake, clock: service.clock, seed: 2 });
+  mustBe(await service.client().observe(), 200);
+  const gateRead = Promise.withResolvers<void>();
+  const moved = Promise.withResolvers<void>();
+  let token = "";
+  between.after(GATE_READ, () => gateRead.resolve());
+  between.after(GROUP_READ, async () => {
+    await gateRead.promise;
+    setStatus(service, { topologyGeneration: 8 });
+    token = await granted(other.client());
+    moved.resolve();
+  });
+  between.before(LEASE_LIST, () => moved.promise);
+  const { body } = mustBe(await service.client().observe(), 200);
+  assert.deepEqual(leasesOf(body).map(({ topologyGeneration }) => topologyGeneration), [8]);
+  mustBe(await other.client().renew("op-1", token), 200);
 });
