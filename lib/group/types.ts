@@ -24,6 +24,12 @@ export const PLANNED_FAILOVER_ANNOTATION = "bloodraven.shipstream.io/planned-fai
 /** Annotation of ours on a group: a fresh random value, written only to give the group a new version. */
 export const GATE_TOUCH_ANNOTATION = "bloodraven.shipstream.io/deployment-gate-touch";
 
+/**
+ * The largest generation that is read from a status. The gate counts on from it, and the proofs of its table hold from
+ * here on; near 2^53 a number would stand still while it is counted.
+ */
+export const MAX_GENERATION: number = 2 ** 51;
+
 const text = z.string().nullish();
 const flag = z.boolean().nullish();
 const phase = z.looseObject({ phase: text }).nullish();
@@ -38,7 +44,7 @@ const groupSchema = kubeObject.extend({
   }).nullish(),
   status: z.looseObject({
     activeSite: text,
-    topologyGeneration: z.number().int().nonnegative().nullish(),
+    topologyGeneration: z.number().int().nonnegative().max(MAX_GENERATION).nullish(),
     sites: z.array(z.looseObject({
       name: z.string(),
       state: text,

@@ -31,7 +31,7 @@ export interface TestSelection {
   readonly options: readonly string[];
 }
 
-const CHECKS = /^tests\/checks\//;
+const CHECKS = /^tests\/(checks|proofs)\//;
 const CLUSTER = /^tests\/cluster\//;
 const TESTS = /^tests\//;
 const PROCESS_GLOBAL =

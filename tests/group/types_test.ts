@@ -33,7 +33,7 @@ Deno.test("a member of another type is an error that names it", () => {
     ["status.topologyGeneration", { topologyGeneration: "7" }],
     ["status.topologyGeneration", { topologyGeneration: -1 }],
     ["status.topologyGeneration", { topologyGeneration: 1.5 }],
-    ["status.topologyGeneration", { topologyGeneration: 2 ** 53 }],
+    ["status.topologyGeneration", { topologyGeneration: 2 ** 51 + 1 }],
     ["status.sites", { sites: {} }],
     ["status.sites.0.name", { sites: [{}] }],
     ["status.sites.0.replicating", { sites: [{ name: "iad", replicating: "yes" }] }],
