@@ -16,6 +16,7 @@ import { silentLogger } from "../../lib/runtime/log.ts";
 import type { GroupStatus, LeaseStatus } from "../../lib/status/report.ts";
 import {
   isStanding,
+  isTombstone,
   newcomers,
   revocationRequested,
   targetsOf,
@@ -156,6 +157,10 @@ class Work {
     const known = sight.status.leases.filter((lease) => lease.operationId === operationId);
     if (known.length === 0) throw this.#unknown(operationId);
     const targets = known.filter(isStanding);
+    if (targets.length === 0 && known.some(isTombstone)) {
+      this.#teller.say("It was revoked before. It stays so for the life of the group");
+      return 0;
+    }
     if (targets.length > 0) {
       this.#agree("These leases of the operation will be revoked:", sight.status, targets);
     } else {

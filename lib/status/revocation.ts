@@ -23,6 +23,11 @@ export function isStanding({ state, stored }: LeaseStatus): boolean {
   return state === "active" || !stored;
 }
 
+/** An operation with such a record is never granted again: deploy-api 6.4. */
+export function isTombstone({ kind, state, stored }: LeaseStatus): boolean {
+  return kind === "migration" && state === "revoked" && stored;
+}
+
 /**
  * The leases that a revocation would end.
  *
