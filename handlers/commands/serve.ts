@@ -24,6 +24,7 @@ import { toHex } from "../../lib/runtime/entropy.ts";
 import type { Logger } from "../../lib/runtime/log.ts";
 import { RefusalError, type ServeOptions } from "./options.ts";
 import { type Service, startService } from "./service.ts";
+import { createTracer } from "./tracing.ts";
 import type { System } from "./system.ts";
 
 /** How long the cluster may take to show that it is there: kubernetes-plugin 1. */
@@ -103,6 +104,7 @@ async function start(
     leaseTime,
     namespace: namespace || cluster.api.defaultNamespace,
     identity: leader_election.identity || ownIdentity(system),
+    tracer: createTracer({ config: config.tracing, logger }),
   });
   logger.info("serving", { cluster: cluster.mode, deploy_api: config.deploy_api.enabled });
   return service;

@@ -29,6 +29,7 @@ import { leaseTimeMetrics } from "../../lib/lease/time_metrics.ts";
 import { type Clock, sleep, startDeadline } from "../../lib/runtime/clock.ts";
 import type { Entropy } from "../../lib/runtime/entropy.ts";
 import type { Logger } from "../../lib/runtime/log.ts";
+import type { Tracer } from "../../lib/tracing/tracer.ts";
 import { createDeployApi } from "../http/deploy.ts";
 import { createMetricsApp } from "../http/metrics.ts";
 import { createProbes } from "../http/probes.ts";
@@ -55,6 +56,8 @@ export interface ServiceParts {
   readonly namespace: string;
   /** This process in the election. */
   readonly identity: string;
+  /** Absent when tracing is off. */
+  readonly tracer?: Tracer;
 }
 
 /** A service that runs. */
@@ -102,6 +105,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       }),
       coordinator,
       leases,
+      tracer: parts.tracer,
     })
     : null;
 
@@ -151,6 +155,7 @@ function createElector(parts: ServiceParts): Elector {
     identity,
     releaseOnStop: election.release_on_shutdown,
     timing: electionTiming(parts),
+    tracer: parts.tracer,
   });
 }
 

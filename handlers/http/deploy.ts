@@ -18,6 +18,7 @@ import type { Granted } from "../../lib/lease/grant.ts";
 import type { LeaseMetrics } from "../../lib/lease/metrics.ts";
 import { NotLeaderError, type Refused } from "../../lib/lease/turn.ts";
 import type { Logger } from "../../lib/runtime/log.ts";
+import type { Tracer } from "../../lib/tracing/tracer.ts";
 import { answer, refusalAnswer, simpleError, success } from "./answers.ts";
 import { isLeaseKind, isOperationId, readGrantBody, readRenewBody } from "./deploy_body.ts";
 import type { DeployEnv, LogEntry } from "./deploy_env.ts";
@@ -26,6 +27,7 @@ import { accessLog, type AccessLogParts } from "./middleware/access_log.ts";
 import { authenticate } from "./middleware/authenticate.ts";
 import { deadline } from "./middleware/deadline.ts";
 import { leaderOnly } from "./middleware/leader_only.ts";
+import { trace } from "./middleware/trace.ts";
 
 /** What the API is made of. */
 export interface DeployApiParts extends AccessLogParts {
@@ -36,6 +38,8 @@ export interface DeployApiParts extends AccessLogParts {
   readonly access: Pick<AccessControl, "open">;
   readonly coordinator: Pick<LeaseCoordinator, "view" | "grant" | "renew" | "release">;
   readonly leases: Pick<LeaseMetrics, "grant">;
+  /** Puts each request under a span. @default {undefined}, which costs nothing */
+  readonly tracer?: Tracer;
 }
 
 /** What a handler works on. */
@@ -49,13 +53,14 @@ interface Call {
 
 /** Builds the API. Its `fetch` answers every request, also those of unknown paths. */
 export function createDeployApi(parts: DeployApiParts): Hono<DeployEnv> {
-  const { coordinator, clock, leases, leads, logger, requestTimeoutMs, reviewer } = parts;
+  const { coordinator, clock, leases, leads, logger, requestTimeoutMs, reviewer, tracer } = parts;
   const app = new Hono<DeployEnv>();
 
   app.use(async function entry(c, next) {
     c.set("entry", emptyEntry());
     await next();
   });
+  if (tracer !== undefined) app.use(trace(tracer));
   app.use(accessLog(parts), leaderOnly(leads), deadline(clock, requestTimeoutMs));
   app.use(authenticate(reviewer));
 

@@ -185,6 +185,12 @@ export const configSchema = z.strictObject({
       "The form of a log line. The default is `text` where the log goes to a terminal.",
     ),
   }).prefault({}),
+  tracing: z.strictObject({
+    enabled: flag(
+      false,
+      "Make a span of each tick of the election and of each request for a lease, by Deno's OpenTelemetry. Needs `OTEL_DENO=true` in the environment of the process; where spans go to is said by the other `OTEL_…` variables.",
+    ),
+  }).prefault({}),
 });
 
 /**

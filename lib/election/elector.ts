@@ -26,6 +26,7 @@ import {
 import { believes, clockJumped, jittered, requestTimeoutMs } from "./policy.ts";
 import { Pulse } from "./pulse.ts";
 import { HeldTerm, type SendInstant, sendInstant, type Term } from "./term.ts";
+import { TickSpans } from "./tick_spans.ts";
 
 /** How often a release is tried: once more after a first try that says to look again. */
 const RELEASE_TRIES = 2;
@@ -51,6 +52,7 @@ export class Elector implements Candidate {
   readonly #metrics: ElectionMetrics;
   readonly #trouble: CallTrouble;
   readonly #cell: LeadershipCell;
+  readonly #spans: TickSpans;
   readonly #alarm = new Pulse();
   /** Ends every call at once: the end of the budget, or an abort. */
   readonly #hard = new AbortController();
@@ -86,6 +88,7 @@ export class Elector implements Candidate {
       longestWaitMs: timing.leaseDurationMs,
     });
     this.#cell = new LeadershipCell(identity, leaseName, clock);
+    this.#spans = new TickSpans(options.tracer, leaseName, () => this.#cell.state.leading);
     this.#watch = new LeaseWatch({
       api,
       clock,
@@ -137,7 +140,9 @@ export class Elector implements Candidate {
         const term = await this.#campaign();
         if (term !== null) await this.#lead(term);
       }
-      if (this.#options.releaseOnStop !== false) await this.#release();
+      if (this.#options.releaseOnStop !== false) {
+        await this.#spans.run("release", () => this.#release());
+      }
     } catch (error) {
       this.#options.logger.error("The elector failed", {
         lease: this.#options.leaseName,
@@ -167,7 +172,7 @@ export class Elector implements Candidate {
       this.#act = "no";
       lookedAtMs = nowMs;
       pauses = this.#drawPauses();
-      const term = await this.#tick(told);
+      const term = await this.#spans.run("follow", () => this.#tick(told));
       if (term !== null) return term;
     }
     return null;
@@ -260,7 +265,7 @@ export class Elector implements Candidate {
       }
       this.#act = "no";
       dueMs = nowMs + this.#drawPauses().retryMs;
-      await this.#renew(term);
+      await this.#spans.run("lead", () => this.#renew(term));
     }
     if (term.lost === null) await this.#giveUp(term);
     else await this.#drain(term);
@@ -277,7 +282,7 @@ export class Elector implements Candidate {
     if (reason !== "resigned") return;
     // Another replica gets its turn, and a single one whose work fails at once does not spin.
     this.#notBeforeMs = this.#nowMs() + this.#timing.leaseDurationMs;
-    await this.#release();
+    await this.#spans.run("release", () => this.#release());
   }
 
   /** One write under the version that this process wrote last; a read before it only when that is not known. */
@@ -405,7 +410,9 @@ export class Elector implements Candidate {
 
   #failed(failure: Failure): void {
     // What an end at once cuts off has not failed.
-    if (!this.#hard.signal.aborted) this.#trouble.failed(failure);
+    if (this.#hard.signal.aborted) return;
+    this.#trouble.failed(failure);
+    this.#spans.failed(failure.errorClass);
   }
 
   #stillBelieves(sent: SendInstant): boolean {

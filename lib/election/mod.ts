@@ -65,3 +65,4 @@ export {
   type ElectorOptions,
 } from "./options.ts";
 export type { Term } from "./term.ts";
+export type { Span, SpanValue, SpanValues, Tracer } from "../tracing/tracer.ts";

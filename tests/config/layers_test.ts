@@ -84,6 +84,7 @@ Deno.test("without any layer there are the defaults of the contract", () => {
       startup_path: "/startup",
     },
     log: { level: "info", format: "json" },
+    tracing: { enabled: false },
   });
   assert.deepEqual(new Set(sources.values()), new Set(["default"]));
   assert.deepEqual([...sources.keys()], [...configKeys.keys.keys()]);
@@ -298,7 +299,7 @@ Deno.test("what is wrong with a file is told with the file, the key, the type an
   const table: readonly (readonly [string, string])[] = [
     [
       "deploi: {}",
-      "Cannot use holdfast.yaml as there is no key 'deploi': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log",
+      "Cannot use holdfast.yaml as there is no key 'deploi': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log, tracing",
     ],
     [
       "tls: {cert: x}",
@@ -396,11 +397,11 @@ Deno.test("what is wrong with a file is told with the file, the key, the type an
     ],
     [
       "profile: {dev: {x: 1}}",
-      "Cannot use holdfast.yaml (profile dev) as there is no key 'x': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log",
+      "Cannot use holdfast.yaml (profile dev) as there is no key 'x': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log, tracing",
     ],
     [
       "__proto__: {x: 1}",
-      "Cannot use holdfast.yaml as there is no key '__proto__': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log",
+      "Cannot use holdfast.yaml as there is no key '__proto__': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log, tracing",
     ],
   ];
   for (const [text, message] of table) {
@@ -413,7 +414,7 @@ Deno.test("what is wrong with a file is told with the file, the key, the type an
 Deno.test("a profile's own file has no sections for profiles", () => {
   const messages = refusal({ files: { "holdfast-p.yaml": "profile: {p: {}}" }, profile: "p" });
   assert.deepEqual(messages, [
-    "Cannot use holdfast-p.yaml as there is no key 'profile': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log",
+    "Cannot use holdfast-p.yaml as there is no key 'profile': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log, tracing",
   ]);
 });
 

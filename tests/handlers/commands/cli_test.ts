@@ -206,7 +206,7 @@ Deno.test("several problems are told one a line, each with the program's name", 
   const { code, stderr } = await run(["serve", "--set", "x=1", "--set", "log.level=loud"]);
   assert.equal(code, 1);
   assert.deepEqual(stderr.trimEnd().split("\n"), [
-    "holdfast: Cannot use --set x as there is no key 'x': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log",
+    "holdfast: Cannot use --set x as there is no key 'x': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log, tracing",
     "holdfast: Cannot use 'log.level' from --set log.level as it must be one of debug, info, warn, error: current value is a text",
   ]);
 });
