@@ -28,6 +28,9 @@ system.exit(
   await runCommandLine(Deno.args, system, {
     serve: async (options) => (await import("./handlers/commands/serve.ts")).serve(options),
     demo: async (options) => (await import("./handlers/commands/demo.ts")).demo(options),
+    run: async (options) => (await import("./handlers/commands/run.ts")).run(options),
+    runGuard: async (options) =>
+      (await import("./handlers/commands/run_guard.ts")).runGuard(options),
     status: async (options) => (await import("./handlers/commands/status.ts")).status(options),
     revoke: async (options) => (await import("./handlers/commands/revoke.ts")).revoke(options),
   }),

@@ -20,6 +20,8 @@ const ALL_KINDS: readonly PermissionKind[] = ["run", "write", "ffi", "sys", "net
 /** What each command needs. A command that is not here prints help or an error, and needs what `config` needs. */
 const NEEDS: Readonly<Record<string, readonly PermissionKind[]>> = {
   demo: ["env", "net", "read", "write"],
+  run: ["env", "net", "read", "run", "write"],
+  "run-guard": ["env", "read", "run"],
   serve: ["env", "net", "read"],
   status: ["env", "net", "read"],
   revoke: ["env", "net", "read"],

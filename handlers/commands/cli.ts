@@ -23,6 +23,7 @@ import {
 } from "./options.ts";
 import { addRevokeCommand } from "./revoke/arguments.ts";
 import { addStatusCommand } from "./status/arguments.ts";
+import { addRunCommands, type RunCommands } from "./run_command_line.ts";
 import type { System } from "./system.ts";
 import manifest from "../../deno.json" with { type: "json" };
 
@@ -33,7 +34,7 @@ const USAGE = 2;
 const REFUSED = 1;
 
 /** The commands that are loaded only when they are called, so that help is quick. Each answers with an exit code. */
-export interface Commands {
+export interface Commands extends RunCommands {
   /** Runs the service until it is asked to stop. */
   serve(options: ServeOptions): Promise<number>;
   /** Plays the story on an embedded API server. */
@@ -132,6 +133,7 @@ Start here:
   holdfast demo            see it at work on this machine, in half a minute
   holdfast config          see the configuration and where each value comes from
   holdfast serve           run the service against a cluster
+  holdfast run             run a command under a lease of the service
   holdfast status          see the groups, who holds them, and what waits
   holdfast revoke          take leases from their holders
   holdfast help <command>  what a command does, with examples`;
@@ -210,6 +212,8 @@ export async function runCommandLine(
       const reading = readConfig(configInput(system, flags));
       exitCode = showConfig(reading, flags.json, system.stdout, system.stderr);
     });
+
+  addRunCommands(program, system, commands, (code) => void (exitCode = code));
 
   try {
     await program.parseAsync(args, { from: "user" });

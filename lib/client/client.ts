@@ -186,7 +186,10 @@ export class HoldfastClient {
     const { clock } = this.#parts;
     const ready: { authority?: DeploymentAuthority } = {};
     const tellDeadline = () => {
-      if (ready.authority !== undefined) options.onDeadline?.(ready.authority.deadline);
+      const { authority } = ready;
+      // After the loss of one lease the other one may still be renewed: that gives no time to anybody.
+      if (authority === undefined || authority.signal.aborted) return;
+      options.onDeadline?.(authority.deadline);
     };
     const own = { ...options, onDeadline: tellDeadline };
     return await carryOut({

@@ -138,10 +138,12 @@ export async function carryOut<T>(
     plan.onReady(authority);
     const value = await work(authority);
     failed = false;
+    lookAtClock(authority);
     await loss.handled();
     if (loss.error !== null) throw lostError(plan, loss.error, undefined);
     return value;
   } catch (cause) {
+    lookAtClock(authority);
     await loss.handled();
     if (loss.error === null || cause instanceof AuthorityLostError) throw cause;
     throw lostError(plan, loss.error, cause);
@@ -149,6 +151,11 @@ export async function carryOut<T>(
     loss.stop();
     await finish(plan, authority, failed || loss.error !== null);
   }
+}
+
+/** A process that was stopped may learn how its work ended before its timers say that it had lost its authority. */
+function lookAtClock(authority: DeploymentAuthority): void {
+  if (!authority.isValid() && !authority.signal.aborted) authority.migration.lose("deadline");
 }
 
 /** The loss as its caller sees it: with the phase as it is once the work has stopped. */

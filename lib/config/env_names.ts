@@ -38,6 +38,7 @@ export const environmentNames: readonly EnvironmentName[] = [
   { name: "KUBECONFIG", purpose: "the kubeconfig files, outside a pod" },
   { name: "HOME", purpose: "the place of `.kube/config` where `KUBECONFIG` is not set" },
   { name: "USERPROFILE", purpose: "the same on Windows" },
+  { name: "PATH", purpose: "the folders in which `run` looks for its command" },
   { name: "HTTPS_PROXY", purpose: "the proxy to an API server that a kubeconfig names" },
   { name: "https_proxy", purpose: "the same in lower case" },
   { name: "NO_PROXY", purpose: "hosts that need no proxy; the API server of the pod is added" },

@@ -245,3 +245,24 @@ Deno.test("two deployments at once: the second one works after the first", async
   );
   await rig.pass(6_000);
 });
+
+Deno.test("a process that was stopped past its deadline while its work ended has lost its authority all the same", async () => {
+  for (const fails of [false, true]) {
+    using rig = new Rig();
+    // No timer of the client fires: it is as if the work ended first after the process went on.
+    const frozen: { ended?: () => void } = {};
+    const working = rig.client().deploy({ operationId }, async (authority) => {
+      const monotonic = rig.clock.monotonic.bind(rig.clock);
+      rig.clock.monotonic = () => monotonic() + 60_000;
+      frozen.ended = () => void (rig.clock.monotonic = monotonic);
+      assert.equal(authority.signal.aborted, false);
+      assert.equal(authority.isValid(), false);
+      await Promise.resolve();
+      if (fails) throw new Error("killed meanwhile");
+    });
+    const outcome = working.catch((one) => one).finally(() => frozen.ended?.());
+    const error = await rig.until(outcome);
+    assert.ok(error instanceof AuthorityLostError);
+    assert.equal(error.reason, "deadline");
+  }
+});

@@ -52,6 +52,7 @@ Deno.test("the permission sets of deno.json grant exactly the documented variabl
   assert.deepEqual(manifest.permissions, {
     serve: { net: true, read: true, env },
     demo: { net: true, read: true, write: true, env },
+    run: { net: true, read: true, write: true, run: true, env },
   });
 });
 

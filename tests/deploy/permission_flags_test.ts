@@ -17,11 +17,13 @@ Deno.test("a permission that is written in an unknown way is refused and not pas
   assert.throws(() => permissionFlags({ serve: { net: "all" } }), { name: "ZodError" });
 });
 
-Deno.test("no command of the product may start programs, load libraries or see every variable", () => {
+Deno.test("only run may start programs, and no command may load libraries or see every variable", () => {
   const flags = permissionFlags(manifest.permissions);
   assert.ok(flags.includes("--allow-net") && flags.includes("--ignore-env"));
   assert.deepEqual(
-    flags.filter((flag) => /^--allow-(run|ffi|sys|all)|^--allow-env$/.test(flag)),
+    flags.filter((flag) => /^--allow-(ffi|sys|all)|^--allow-env$/.test(flag)),
     [],
   );
+  const starters = Object.entries(manifest.permissions).filter(([, set]) => "run" in set);
+  assert.deepEqual(starters.map(([name]) => name), ["run"]);
 });

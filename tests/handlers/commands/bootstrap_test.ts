@@ -12,6 +12,8 @@ Deno.test("each command gives back what it does not need, the most harmful first
   const table: readonly (readonly [string | undefined, readonly PermissionKind[]])[] = [
     ["serve", ["run", "write", "ffi", "sys"]],
     ["demo", ["run", "ffi", "sys"]],
+    ["run", ["ffi", "sys"]],
+    ["run-guard", ["write", "ffi", "sys", "net"]],
     ["config", ["run", "write", "ffi", "sys", "net"]],
     ["--help", ["run", "write", "ffi", "sys", "net"]],
     ["constructor", ["run", "write", "ffi", "sys", "net"]],

@@ -38,6 +38,8 @@ async function run(
       revocations.push(options);
       return Promise.resolve(0);
     },
+    run: () => Promise.resolve(0),
+    runGuard: () => Promise.resolve(0),
     ...fakes,
   });
   return { code, ...system.written, served, demos, looks, revocations, system };
@@ -58,7 +60,7 @@ Deno.test("--help says what it is, what there is, and where to start", async () 
   const { code, stdout, stderr } = await run(["--help"]);
   assert.equal(code, 0);
   assert.equal(stderr, "");
-  for (const word of ["serve", "demo", "config", "Start here", "planned failover"]) {
+  for (const word of ["serve", "demo", "run", "config", "Start here", "planned failover"]) {
     assert(stdout.includes(word), word);
   }
 });

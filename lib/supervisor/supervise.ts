@@ -1,0 +1,99 @@
+/**
+ * Runs a program under an authority, and stops it before the authority ends.
+ *
+ * The order matters. The guard knows the deadline before the program starts, and the group at once after. The program is
+ * gone, with all that it started in its group, before any lease is released.
+ *
+ * @module
+ */
+
+import type { DeploymentAuthority } from "../client/deployment.ts";
+import { AuthorityLostError } from "../client/errors.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { ChildGuard } from "./guard.ts";
+import type { CommandLine, GroupLeader, GroupSignal } from "./process_group.ts";
+import { childEnvironment, ddlMayHaveBegun, killAtMs, type PhaseText } from "./rules.ts";
+
+/** The program ended with an exit code above 0. */
+export class ChildFailedError extends Error {
+  override readonly name = "ChildFailedError";
+  /** The exit code of the program. */
+  readonly code: number;
+
+  constructor(code: number) {
+    super(`Cannot call the deployment a success as its command ended with exit code ${code}`);
+    this.code = code;
+  }
+}
+
+/** Where a program says that DDL begins. */
+export interface PhaseFile {
+  readonly path: string;
+  /** What is in it. It never throws. */
+  read(): PhaseText;
+}
+
+/** What a program is run with. */
+export interface SuperviseParts {
+  readonly clock: Clock;
+  readonly guard: ChildGuard;
+  readonly command: CommandLine;
+  readonly phaseFile: PhaseFile;
+  readonly start: (command: CommandLine, env: Readonly<Record<string, string>>) => GroupLeader;
+  readonly signal: (group: number, signal: GroupSignal) => boolean;
+  /** Is told when the program runs: `pass` sends a signal on to its group. */
+  readonly onStarted: (child: { readonly pid: number; pass(signal: GroupSignal): void }) => void;
+  /** Is told when the program is being stopped. */
+  readonly onStopping: (why: AuthorityLostError, killInMs: number) => void;
+}
+
+/**
+ * Runs a program. Call it as the work of a deployment.
+ *
+ * @returns When the program ended with 0.
+ * @throws {ChildFailedError} It ended otherwise. @throws {CommandNotFoundError} It could not be started.
+ * @throws {AuthorityLostError} Authority ended before the program was started.
+ */
+export async function supervise(
+  authority: DeploymentAuthority,
+  parts: SuperviseParts,
+): Promise<void> {
+  const { clock, command, guard, phaseFile, signal } = parts;
+  authority.signal.throwIfAborted();
+  guard.killAt(authority.deadline.killAtMs);
+  const child = parts.start(
+    command,
+    childEnvironment({ ...contextOf(authority), phaseFile: phaseFile.path }),
+  );
+  guard.watch(child.pid);
+  parts.onStarted({ pid: child.pid, pass: (one) => void signal(child.pid, one) });
+
+  let cancelKill = () => {};
+  const stop = () => {
+    const why: unknown = authority.signal.reason;
+    if (!(why instanceof AuthorityLostError)) return;
+    const now = clock.monotonic();
+    const killMs = killAtMs(why.reason, authority.deadline, now);
+    guard.killAt(killMs);
+    signal(child.pid, "SIGTERM");
+    const left = Math.max(0, killMs - now);
+    cancelKill = clock.timer(left, () => void signal(child.pid, "SIGKILL"));
+    parts.onStopping(why, left);
+  };
+  if (authority.signal.aborted) stop();
+  else authority.signal.addEventListener("abort", stop, { once: true });
+
+  const code = await child.ended;
+  authority.signal.removeEventListener("abort", stop);
+  cancelKill();
+  // What the program left running in its group must not outlive the lease.
+  signal(child.pid, "SIGKILL");
+  await guard.done();
+  if (ddlMayHaveBegun(phaseFile.read())) authority.ddlHasBegun();
+  if (code !== 0) throw new ChildFailedError(code);
+}
+
+function contextOf(authority: DeploymentAuthority) {
+  const { activeSite, fence, operationId, topologyGeneration } = authority;
+  return { activeSite, fence, operationId, topologyGeneration };
+}
