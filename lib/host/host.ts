@@ -27,7 +27,7 @@ import type { ListenAddress } from "./listen_address.ts";
 import { createLogger } from "./log.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { startPlainListener } from "./plain_listener.ts";
-import { createHostProbes, type HostPhase } from "./probes.ts";
+import { createHostProbes, type HostPhase, type ProbePaths } from "./probes.ts";
 import { servesRequests, worksInBackground } from "./roles.ts";
 
 /** What {@linkcode createHost} takes. */
@@ -76,7 +76,8 @@ export interface HostOptions<E extends Env = Env> {
  * ```
  *
  * @throws {ConfigError} The configuration cannot be used.
- * @throws {RangeError} Two plugins, indicators or sources of metrics have one name, or a name is blank.
+ * @throws {RangeError} Two plugins, indicators or sources of metrics have one name, a name is blank, or two pages have one
+ * path.
  */
 export function createHost<E extends Env = Env>(options: HostOptions<E>): ApplicationHost {
   const host = new ApplicationHost(options, (outer) => {
@@ -109,6 +110,7 @@ export class ApplicationHost implements Host {
   readonly webSockets: WebSockets = new WebSockets();
   readonly #options: Omit<HostOptions, "app">;
   readonly #mountApp: (outer: Hono) => void;
+  readonly #paths: ProbePaths;
   readonly #lifecycle: Lifecycle;
   readonly #indicators: HealthIndicators;
   readonly #sources: MetricsSources;
@@ -143,6 +145,7 @@ export class ApplicationHost implements Host {
         : libraryPurpose,
     }).config;
     this.role = this.config.host.role;
+    this.#paths = pathsOf(this.config, options);
     this.logger = options.logger ??
       createLogger({ write: (line) => stdout.write(line), clock, ...this.config.log });
     const { prestop_grace_secs, shutdown_timeout_secs } = this.config.host;
@@ -316,20 +319,12 @@ export class ApplicationHost implements Host {
   }
 
   #build(): Hono {
-    const { live_path, ready_path, startup_path } = this.config.host;
-    const { healthPath = "/health", metricsPath = "/metrics", healthDetails = false, notFound } =
-      this.#options;
+    const { healthDetails = false, notFound } = this.#options;
     const outer = new Hono();
     outer.route(
       "/",
       createHostProbes({
-        paths: {
-          live: live_path,
-          ready: ready_path,
-          startup: startup_path,
-          health: healthPath,
-          metrics: metricsPath,
-        },
+        paths: this.#paths,
         phase: () => this.#phase(),
         started: () => this.#started,
         indicators: this.#indicators,
@@ -383,6 +378,24 @@ export class ApplicationHost implements Host {
     if (this.#starting === null) return;
     throw new TypeError(`Cannot ${action} as the host has started: do it before`);
   }
+}
+
+/** @throws {RangeError} Two pages have one path. */
+function pathsOf({ host }: Config, options: Omit<HostOptions, "app">): ProbePaths {
+  const { healthPath = "/health", metricsPath = "/metrics" } = options;
+  const paths = {
+    live: host.live_path,
+    ready: host.ready_path,
+    startup: host.startup_path,
+    health: healthPath,
+    metrics: metricsPath,
+  };
+  const all = Object.values(paths).filter((path) => path !== null);
+  const twice = all.find((path, index) => all.indexOf(path) !== index);
+  if (twice === undefined) return paths;
+  throw new RangeError(
+    `Cannot serve probes and metrics as each must have a path of its own: ${twice} is there twice`,
+  );
 }
 
 function listenForSignals(system: HostSystem, handler: (signal: string) => void): () => void {

@@ -6,11 +6,14 @@
 
 import type { KubeConfig } from "@kubernetes/client-node";
 import type { AnswerObserver, KubeApi } from "../kube/api.ts";
+import type { Environment } from "../kube/access.ts";
 import { loadClientNodeConfig } from "../kube/client_node.ts";
 import { NoClusterError } from "../kube/connect_errors.ts";
 import { connect } from "../kube/connect.ts";
+import { noProxyWith } from "../kube/connection.ts";
 import type { CallReport } from "../kube/exchange.ts";
 import type { HostSystem } from "../host/hooks.ts";
+import { inClusterHost } from "../kube/in_cluster.ts";
 import type { Logger } from "../runtime/log.ts";
 import { NoKubeConfigError } from "./errors.ts";
 
@@ -100,6 +103,7 @@ async function find(options: OpenClusterOptions): Promise<OpenCluster> {
       return Promise.reject(new Deno.errors.NotFound(`Cannot read ${path} as it does not exist`));
     },
   });
+  if (cluster.mode === "in_cluster") warnOfProxy(env, logger);
   // HTTP/1.1: a dead socket then takes only its own call with it.
   const election = cluster.another({ http2: false, onCall, observer });
   const { mode, api } = cluster;
@@ -114,6 +118,18 @@ async function find(options: OpenClusterOptions): Promise<OpenCluster> {
       cluster.close();
     },
   };
+}
+
+/**
+ * The platform follows `HTTPS_PROXY` for the API server of the pod too, and reads `NO_PROXY` from the process before the
+ * first connection: too early for this place to set it.
+ */
+function warnOfProxy(env: Environment, logger: Logger): void {
+  const host = inClusterHost(env);
+  const noProxy = env("NO_PROXY") ?? env("no_proxy");
+  const proxied = (env("HTTPS_PROXY") ?? env("https_proxy") ?? "") !== "";
+  if (!proxied || host === undefined || noProxyWith(host, noProxy) === noProxy) return;
+  logger.warn("calls to the API server may go to the proxy: put its host into NO_PROXY", { host });
 }
 
 function without(mode: ClusterMode): OpenCluster {

@@ -174,6 +174,13 @@ Deno.test("probes have the paths of the configuration, and no answer of a probe 
   await done;
 });
 
+Deno.test("two pages of one path are refused", () => {
+  const message =
+    "Cannot serve probes and metrics as each must have a path of its own: /ready is there twice";
+  assert.throws(() => quietHost({ healthPath: "/ready" }), { name: "RangeError", message });
+  assert.throws(() => quietHost({}, { live_path: "/x", startup_path: "/x" }), RangeError);
+});
+
 Deno.test("a worker answers probes alone, and a web process runs no workers", async () => {
   for (
     const [role, status, works] of [

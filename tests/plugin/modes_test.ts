@@ -3,6 +3,7 @@ import { ClusterConfigError, NoClusterError } from "../../lib/kube/connect_error
 import { ClusterUnavailableError, NoKubeConfigError } from "../../lib/plugin/errors.ts";
 import { startKubernetes } from "../../lib/plugin/start.ts";
 import { TestSystem } from "../../lib/testing/test_system.ts";
+import { authority } from "../kube/https_support.ts";
 import { inWorld, LEASE, never, POD, withElection, type World } from "./world.ts";
 
 const noCluster = () => Promise.reject(new NoClusterError("Cannot find a cluster"));
@@ -66,6 +67,31 @@ Deno.test("a kubeconfig is tried first, and gives the namespace; client-node's c
     await assert.rejects(runtime.kubeConfig(), ClusterConfigError);
     system.files.delete("/kube/config");
     await assert.rejects(runtime.kubeConfig(), /none is there any more/);
+  }));
+
+Deno.test("in a pod its credentials are used, and a proxy that would be in the way is told of", () =>
+  inWorld(async (world) => {
+    const { caPem } = await authority();
+    const directory = "/var/run/secrets/kubernetes.io/serviceaccount";
+    const files = {
+      [`${directory}/token`]: "t",
+      [`${directory}/ca.crt`]: caPem,
+      [`${directory}/namespace`]: "shop",
+    };
+    const warningsWith = async (more: Record<string, string>) => {
+      const env = { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: "9", ...more };
+      const parts = world.parts({ connector: undefined, podInfo: undefined });
+      const config = { ...parts.config, kubernetes: { ...parts.config.kubernetes, events: false } };
+      const system = new TestSystem({ clock: world.clock, files, env });
+      using runtime = await startKubernetes({ ...parts, config, system });
+      assert.deepEqual([runtime.mode, runtime.namespace], ["in_cluster", "shop"]);
+      assert.equal((await runtime.kubeConfig()).currentContext, "inClusterContext");
+      return parts.log.at("warn").map(({ fields }) => fields);
+    };
+    assert.deepEqual(await warningsWith({}), []);
+    const HTTPS_PROXY = "http://proxy.example";
+    assert.deepEqual(await warningsWith({ HTTPS_PROXY }), [{ host: "127.0.0.1" }]);
+    assert.deepEqual(await warningsWith({ HTTPS_PROXY, NO_PROXY: "x,127.0.0.1" }), []);
   }));
 
 Deno.test("a KUBECONFIG that names a missing file, and one that cannot be read, are errors and not detached", () =>
