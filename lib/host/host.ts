@@ -9,8 +9,7 @@
  * @module
  */
 
-import { type Env, Hono, type MiddlewareHandler, type NotFoundHandler } from "hono";
-import { libraryPurpose, loadConfig } from "../config/layers.ts";
+import { type Env, Hono, type MiddlewareHandler } from "hono";
 import type { Config, ProcessRole } from "../config/schema.ts";
 import { type Deadline, sleep, startDeadline } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/log.ts";
@@ -18,47 +17,18 @@ import { HealthIndicators } from "./health.ts";
 import type { HealthIndicator } from "./health.ts";
 import { MetricsSources } from "./host_metrics.ts";
 import type { MetricsSource } from "./host_metrics.ts";
+import { type HostOptions, pathsOf, readConfigOf } from "./host_options.ts";
 import { WebSockets } from "./host_sockets.ts";
 import type { Host, HostPlugin, HostSystem, StartHook, Worker } from "./hooks.ts";
 import { createLifecycle, type ExitCode, type Lifecycle } from "./lifecycle.ts";
 import type { ShutdownHook, ShutdownStage } from "./lifecycle.ts";
-import type { FetchHandler, Listener, ListenerLimits, ListenerOptions } from "./listener.ts";
+import type { FetchHandler, Listener } from "./listener.ts";
 import type { ListenAddress } from "./listen_address.ts";
 import { createLogger } from "./log.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { startPlainListener } from "./plain_listener.ts";
 import { createHostProbes, type HostPhase, type ProbePaths } from "./probes.ts";
 import { servesRequests, worksInBackground } from "./roles.ts";
-
-/** What {@linkcode createHost} takes. */
-export interface HostOptions<E extends Env = Env> {
-  /** The machine. */
-  readonly system: HostSystem;
-  /** The application. Without one, and in the role `worker`, only probes are answered. */
-  readonly app?: Hono<E>;
-  /** What is installed, in this order. */
-  readonly plugins?: readonly HostPlugin[];
-  /** The configuration. @default {what its files and variables say: docs/configuration.md} */
-  readonly config?: Config;
-  /** The profile whose configuration is read. `AUTUMN_ENV` and `AUTUMN_PROFILE` win. @default {none} */
-  readonly profile?: string;
-  /** @default {a logger to `system.stdout`, as `config.log` says} */
-  readonly logger?: Logger;
-  /** Answers what the application has no route for. A handler of the application's own for that is not asked. */
-  readonly notFound?: NotFoundHandler;
-  /** Where the host listens; `null` for nowhere, when plugins bring all ports. @default {config.host.listen} */
-  readonly listen?: ListenAddress | null;
-  /** Stand in for single limits of the listener, for example for answers that stream for long. */
-  readonly limits?: Partial<ListenerLimits>;
-  /** Takes requests to switch to WebSocket. Add each socket to {@linkcode ApplicationHost.webSockets}. */
-  readonly onUpgrade?: ListenerOptions["onUpgrade"];
-  /** The path of the page of all indicators. @default {"/health"} */
-  readonly healthPath?: string;
-  /** The path of the metrics; `null` for none. @default {"/metrics"} */
-  readonly metricsPath?: string | null;
-  /** Shows the details of the indicators. The page is on the application's own port. @default {false} */
-  readonly healthDetails?: boolean;
-}
 
 /**
  * Makes a host and installs the plugins. Nothing starts.
@@ -106,6 +76,8 @@ export class ApplicationHost implements Host {
   readonly role: ProcessRole;
   readonly system: HostSystem;
   readonly logger: Logger;
+  /** All that a scrape shows: for a port of one's own. */
+  readonly metrics: MetricsSources;
   /** The open WebSockets. Add yours, so that they are closed in time. */
   readonly webSockets: WebSockets = new WebSockets();
   readonly #options: Omit<HostOptions, "app">;
@@ -113,7 +85,6 @@ export class ApplicationHost implements Host {
   readonly #paths: ProbePaths;
   readonly #lifecycle: Lifecycle;
   readonly #indicators: HealthIndicators;
-  readonly #sources: MetricsSources;
   readonly #processMetrics: Metrics;
   readonly #plugins = new Set<string>();
   readonly #startHooks: { readonly name: string; readonly hook: StartHook }[] = [];
@@ -130,20 +101,12 @@ export class ApplicationHost implements Host {
    * @param mountApp Puts the application's routes behind what the host itself answers.
    */
   constructor(options: Omit<HostOptions, "app">, mountApp: (outer: Hono) => void) {
-    const { system, profile } = options;
-    const { clock, env, stdout } = system;
+    const { system } = options;
+    const { clock, stdout } = system;
     this.#options = options;
     this.#mountApp = mountApp;
     this.system = system;
-    this.config = options.config ?? loadConfig({
-      env,
-      readTextFile: (path) => system.readTextFile(path),
-      profile,
-      // As the program itself does: people read text, machines JSON.
-      purpose: stdout.isTerminal
-        ? { ...libraryPurpose, defaults: { "log.format": "text" } }
-        : libraryPurpose,
-    }).config;
+    this.config = options.config ?? readConfigOf(options);
     this.role = this.config.host.role;
     this.#paths = pathsOf(this.config, options);
     this.logger = options.logger ??
@@ -156,7 +119,7 @@ export class ApplicationHost implements Host {
       budgetMs: (prestop_grace_secs + shutdown_timeout_secs) * 1_000,
     });
     this.#indicators = new HealthIndicators(clock);
-    this.#sources = new MetricsSources(this.logger);
+    this.metrics = new MetricsSources(this.logger);
     this.#processMetrics = createMetrics({ clock });
     this.onShutdown("process metrics", () => this.#processMetrics[Symbol.dispose]());
     this.addMetrics({ name: "process", registry: this.#processMetrics.registry });
@@ -221,7 +184,7 @@ export class ApplicationHost implements Host {
   }
 
   addMetrics(source: MetricsSource): void {
-    this.#sources.add(source);
+    this.metrics.add(source);
   }
 
   addWorker(worker: Worker): void {
@@ -328,7 +291,7 @@ export class ApplicationHost implements Host {
         phase: () => this.#phase(),
         started: () => this.#started,
         indicators: this.#indicators,
-        metrics: this.#sources,
+        metrics: this.metrics,
         showDetails: healthDetails,
       }),
     );
@@ -378,24 +341,6 @@ export class ApplicationHost implements Host {
     if (this.#starting === null) return;
     throw new TypeError(`Cannot ${action} as the host has started: do it before`);
   }
-}
-
-/** @throws {RangeError} Two pages have one path. */
-function pathsOf({ host }: Config, options: Omit<HostOptions, "app">): ProbePaths {
-  const { healthPath = "/health", metricsPath = "/metrics" } = options;
-  const paths = {
-    live: host.live_path,
-    ready: host.ready_path,
-    startup: host.startup_path,
-    health: healthPath,
-    metrics: metricsPath,
-  };
-  const all = Object.values(paths).filter((path) => path !== null);
-  const twice = all.find((path, index) => all.indexOf(path) !== index);
-  if (twice === undefined) return paths;
-  throw new RangeError(
-    `Cannot serve probes and metrics as each must have a path of its own: ${twice} is there twice`,
-  );
 }
 
 function listenForSignals(system: HostSystem, handler: (signal: string) => void): () => void {

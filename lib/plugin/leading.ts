@@ -10,6 +10,7 @@ import {
   type Candidate,
   type ElectionTiming,
   Elector,
+  type IsolatedLeaderTask,
   type Leadership,
   type LeaderTask,
   type LeaderTaskError,
@@ -73,7 +74,7 @@ export function timingOf(election: Config["kubernetes"]["leader_election"]): Ele
 /** What {@linkcode Leading} takes. */
 export interface LeadingParts {
   readonly candidate: Candidate;
-  readonly tasks: readonly LeaderTask[];
+  readonly tasks: readonly (LeaderTask | IsolatedLeaderTask)[];
   readonly timing: ElectionTiming;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -8,7 +8,8 @@
 export type { Config } from "../config/schema.ts";
 export { ConfigError } from "../config/errors.ts";
 export type { Health, HealthDetail, HealthGroup, HealthIndicator } from "../host/health.ts";
-export { type ApplicationHost, createHost, type HostOptions } from "../host/host.ts";
+export { type ApplicationHost, createHost } from "../host/host.ts";
+export type { HostOptions } from "../host/host_options.ts";
 export type { MetricsSource } from "../host/host_metrics.ts";
 export type { ClosableSocket } from "../host/host_sockets.ts";
 export type { Host, HostPlugin, HostSystem, StartHook, Worker } from "../host/hooks.ts";
@@ -30,6 +31,7 @@ export {
   type KubernetesOptions,
   type KubernetesPlugin,
 } from "./plugin.ts";
+export type { KubernetesTask, PluginTask } from "./plugin_task.ts";
 export { type PodInfo, readPodInfo } from "./pod_info.ts";
 export type { KubernetesContext, KubernetesRuntime } from "./runtime.ts";
 export { type KubernetesParts, startKubernetes } from "./start.ts";

@@ -8,12 +8,12 @@
 import type { MiddlewareHandler } from "hono";
 import { ConfigError, problemOf } from "../config/errors.ts";
 import { type Config, configSchema } from "../config/schema.ts";
-import type { LeaderTask } from "../election/mod.ts";
 import type { Host, HostPlugin } from "../host/hooks.ts";
 import type { KubeApi } from "../kube/api.ts";
 import type { Connector } from "./cluster.ts";
 import { NOT_STARTED } from "./health.ts";
 import { PluginMetrics } from "./metrics.ts";
+import type { PluginTask } from "./plugin_task.ts";
 import type { KubernetesContext, KubernetesRuntime } from "./runtime.ts";
 import { type KubernetesParts, startKubernetes } from "./start.ts";
 import type { z } from "zod";
@@ -37,7 +37,7 @@ export interface KubernetesOptions
    */
   readonly readiness?: boolean;
   /** Work for the leader alone. @default {[]} */
-  readonly leaderTasks?: readonly LeaderTask[];
+  readonly leaderTasks?: readonly PluginTask[];
   /**
    * When a stop gives up the lead. `after_drain`: when no request is left, as handlers may ask for the lead.
    * `before_grace`: at once, for an application that only its leader can serve: so another one serves during the grace.
@@ -86,7 +86,7 @@ export class KubernetesPlugin implements HostPlugin {
   readonly #options: KubernetesOptions;
   readonly #config: Config["kubernetes"] | null;
   readonly #connector: Connector | undefined;
-  readonly #tasks: LeaderTask[] = [];
+  readonly #tasks: PluginTask[] = [];
   readonly #metrics = new PluginMetrics();
   #runtime: KubernetesRuntime | null = null;
 
@@ -111,7 +111,7 @@ export class KubernetesPlugin implements HostPlugin {
    *
    * @throws {RangeError} The name is blank or taken.
    */
-  leaderTask(task: LeaderTask): this {
+  leaderTask(task: PluginTask): this {
     if (task.name.trim() === "" || this.#tasks.some(({ name }) => name === task.name)) {
       throw new RangeError(
         `Cannot add a leader task as 'name' must be its own and not blank: current value is ${

@@ -7,7 +7,7 @@
 import { ConfigError, problemOf } from "../config/errors.ts";
 import { libraryRules, takesPart } from "../config/rules.ts";
 import type { Config } from "../config/schema.ts";
-import type { Candidate, Leadership, LeaderTask, LeaderTaskError } from "../election/mod.ts";
+import type { Candidate, Leadership, LeaderTaskError } from "../election/mod.ts";
 import type { HostSystem } from "../host/hooks.ts";
 import type { AnswerObserver } from "../kube/api.ts";
 import { KubeError } from "../kube/errors.ts";
@@ -24,7 +24,8 @@ import { PluginMetrics } from "./metrics.ts";
 import { keepLeaderLabel } from "./leader_label.ts";
 import { createPodEvents, type PodEvents } from "./pod_events.ts";
 import { type PodInfo, readPodInfo } from "./pod_info.ts";
-import { KubernetesRuntime } from "./runtime.ts";
+import { type PluginTask, withContext } from "./plugin_task.ts";
+import { type KubernetesContext, KubernetesRuntime } from "./runtime.ts";
 
 /** Milliseconds within which a required cluster must show that it is there. */
 const FIRST_CALL_MS = 5_000;
@@ -42,7 +43,7 @@ export interface KubernetesParts {
   /** Stands in for what the Downward API says. */
   readonly podInfo?: PodInfo | undefined;
   /** @default {[]} */
-  readonly leaderTasks?: readonly LeaderTask[] | undefined;
+  readonly leaderTasks?: readonly PluginTask[] | undefined;
   /** Is told of each leader task that throws. @default {it is logged, and the term ends} */
   readonly onTaskError?: ((error: LeaderTaskError) => void) | undefined;
   /** Sees every answer of the API server. */
@@ -92,7 +93,7 @@ export async function startKubernetes(parts: KubernetesParts): Promise<Kubernete
   }
 }
 
-function checkConfig(config: Config, leaderTasks: readonly LeaderTask[]): void {
+function checkConfig(config: Config, leaderTasks: readonly PluginTask[]): void {
   const source = "the configuration";
   const problems = libraryRules.flatMap((rule) => rule(config))
     .map(({ keys, message }) => problemOf(source, message, keys[0]));
@@ -142,7 +143,8 @@ function assemble(parts: KubernetesParts, found: Found): KubernetesRuntime {
   const configMaps = api !== null && watch.length > 0 ? new ConfigMapStore(watch) : null;
   const candidate = createCandidate(parts, found, namespace);
   const told = candidate && events?.followTerms(candidate);
-  const leading = candidate && lead(parts, candidate);
+  const started = Promise.withResolvers<KubernetesContext>();
+  const leading = candidate && lead(parts, candidate, started.promise);
   // 10. One watch for each ConfigMap, and one refresher of health.
   const end = new AbortController();
   const { signal } = end;
@@ -156,7 +158,7 @@ function assemble(parts: KubernetesParts, found: Found): KubernetesRuntime {
   // 11. Tell of it.
   events?.started(mode);
   logger.info("kubernetes plugin started", { mode, namespace, role: host.role });
-  return new KubernetesRuntime({
+  const runtime = new KubernetesRuntime({
     cluster,
     namespace,
     podInfo,
@@ -170,6 +172,8 @@ function assemble(parts: KubernetesParts, found: Found): KubernetesRuntime {
     end,
     background,
   });
+  started.resolve(runtime);
+  return runtime;
 }
 
 function createEvents(
@@ -208,11 +212,14 @@ function createCandidate(
   return createElection(electionParts, { api: electionApi, namespace });
 }
 
-function lead(parts: KubernetesParts, candidate: Candidate): Leading {
-  const { config, system, logger, leaderTasks: tasks = [], onTaskError = () => {} } = parts;
+function lead(
+  { config, system, logger, leaderTasks = [], onTaskError = () => {} }: KubernetesParts,
+  candidate: Candidate,
+  context: Promise<KubernetesContext>,
+): Leading {
   return new Leading({
     candidate,
-    tasks,
+    tasks: leaderTasks.map((task) => withContext(task, context)),
     timing: timingOf(config.kubernetes.leader_election),
     clock: system.clock,
     logger,

@@ -3,6 +3,8 @@ import fc from "fast-check";
 import { sleep } from "../../lib/runtime/clock.ts";
 import type { LeaderTask, Term } from "../../lib/election/mod.ts";
 import { taskStopTimeoutMs } from "../../lib/election/policy.ts";
+import { NoClusterError } from "../../lib/kube/connect_errors.ts";
+import type { KubernetesContext } from "../../lib/plugin/runtime.ts";
 import { type App, inWorld, LEASE, never, withElection, type World } from "./world.ts";
 
 const leads = (app: App) => app.runtime.leadership?.isLeader() ?? false;
@@ -39,6 +41,45 @@ Deno.test("end to end: it leads, runs its task, stops the task before it frees t
     assert.equal(world.lease()?.spec?.holderIdentity, undefined);
     assert.deepEqual(await world.reasons(), ["Started", "LeaderElected", "Stopping"]);
     assert.equal(world.clock.pendingTimers, 0);
+  }));
+
+Deno.test("a task is given what a handler finds, also when the lead begins within the start", () =>
+  inWorld(async (world) => {
+    const given: KubernetesContext[] = [];
+    const leaderTasks = [{
+      name: "job",
+      run: (_: Term, context: KubernetesContext) => void given.push(context),
+    }];
+    const elected = await world.start({ kubernetes: withElection(), leaderTasks });
+    await world.until(() => given.length === 1);
+    const alone = await world.start({
+      kubernetes: withElection({ lead_when_detached: true }),
+      leaderTasks,
+      connector: () => Promise.reject(new NoClusterError("none")),
+    });
+    assert.equal(given.length, 2);
+    assert.deepEqual([given[0] === elected.runtime, given[1] === alone.runtime], [true, true]);
+  }));
+
+Deno.test("a task that is to run in a worker gets one, and it is ended with the term", () =>
+  inWorld(async (world) => {
+    const events: string[] = [];
+    const app = await world.start({
+      kubernetes: withElection(),
+      leaderTasks: [{
+        name: "compact",
+        isolated: true,
+        worker: (name) => {
+          events.push(`${name} starts`);
+          const terminate = () => void events.push("it ends");
+          return { postMessage() {}, terminate, addEventListener() {} };
+        },
+      }],
+    });
+    await world.until(() => events.length > 0);
+    await world.settle(app.runtime.shutdown(never));
+    assert.equal(events.length, 2);
+    assert.match(events.join(", "), /compact starts, it ends$/);
   }));
 
 Deno.test("a role that takes no part writes no Lease, has no leadership and runs no task", () =>

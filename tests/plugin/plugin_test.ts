@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { Hono } from "hono";
-import { createHost, type HostOptions } from "../../lib/host/host.ts";
+import { createHost } from "../../lib/host/host.ts";
+import type { HostOptions } from "../../lib/host/host_options.ts";
 import { kubernetes, type KubernetesEnv, type KubernetesOptions } from "../../lib/plugin/plugin.ts";
 import { seededEntropy } from "../../lib/testing/mod.ts";
 import { TestSystem } from "../../lib/testing/test_system.ts";

@@ -26,11 +26,7 @@ export interface ExampleOptions extends Pick<HostOptions, "listen" | "logger" | 
 
 /** Makes one replica. Nothing starts. */
 export function createExample({ cluster, items = 100, system, ...host }: ExampleOptions) {
-  const importer = new Importer({
-    total: items,
-    settings: () => readSettings(plugin.runtime?.configMaps),
-    clock: system.clock,
-  });
+  const importer = new Importer({ total: items, clock: system.clock });
   const plugin = kubernetes({ ...cluster, leaderTasks: [importer] });
   const app = createApp(importer);
   const plugins = [plugin, importer.plugin];

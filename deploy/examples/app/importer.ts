@@ -4,10 +4,16 @@
  * @module
  */
 
-import { type Clock, type HostPlugin, sleep } from "@holdfast/holdfast";
-import type { LeaderTask, Term } from "@holdfast/holdfast/election";
+import {
+  type Clock,
+  type HostPlugin,
+  type KubernetesContext,
+  type KubernetesTask,
+  sleep,
+} from "@holdfast/holdfast";
+import type { Term } from "@holdfast/holdfast/election";
 import { Counter, Registry } from "prom-client";
-import type { Settings } from "./settings.ts";
+import { readSettings } from "./settings.ts";
 
 /** How far the work is. */
 export interface Progress {
@@ -22,14 +28,12 @@ export interface Progress {
 export interface ImporterOptions {
   /** How many items there are. */
   readonly total: number;
-  /** The settings as they are at this moment. */
-  readonly settings: () => Promise<Settings>;
   /** The host's clock: a test moves it. */
   readonly clock: Clock;
 }
 
 /** The leader task, and the plugin that shows its figures. */
-export class Importer implements LeaderTask {
+export class Importer implements KubernetesTask {
   readonly name = "importer";
   readonly #options: ImporterOptions;
   readonly #registry = new Registry();
@@ -51,12 +55,12 @@ export class Importer implements LeaderTask {
   }
 
   /** Works for one term. */
-  async run(term: Term): Promise<void> {
-    const { total, settings, clock } = this.#options;
+  async run(term: Term, { configMaps }: KubernetesContext): Promise<void> {
+    const { total, clock } = this.#options;
     this.#progress = { token: term.token, done: 0, total, state: "running" };
     try {
       while (this.#progress.done < total) {
-        const { pauseMs } = await settings();
+        const { pauseMs } = await readSettings(configMaps);
         await sleep(clock, pauseMs, term.signal);
         // Asked before each step: a machine that stood still does not take one step too many.
         if (!term.isValid()) return this.#set("stopped");
