@@ -7,7 +7,7 @@
 
 import type { GroupStatus, LeaseStatus, StatusReport } from "./report.ts";
 import { gateStates, groupState, leaseAge, leaseHolder, leaseState } from "./words.ts";
-import { operationState, shown } from "./words.ts";
+import { operationState, placeOf, shown } from "./words.ts";
 
 /** The lines, each with its end. */
 export function renderLines({ groups, problems }: StatusReport): string {
@@ -19,7 +19,7 @@ export function renderLines({ groups, problems }: StatusReport): string {
 }
 
 function groupLines(group: GroupStatus): readonly string[] {
-  const place = `${group.namespace}/${group.name}`;
+  const place = placeOf(group);
   const { activeSite, topologyGeneration, leases, operations, problems } = group;
   const site = activeSite === "" ? "no active site" : `active site ${shown(activeSite)}`;
   const where = topologyGeneration === null ? "" : `${site}, generation ${topologyGeneration}, `;

@@ -48,7 +48,7 @@ export function newcomers<T extends Grant>(
 
 /** How far the revocation of a group is. */
 export interface Progress {
-  /** What was revoked since the list was shown, also what the list had not. */
+  /** What was revoked since the list was shown, also what the list had not; migration leases first. */
   readonly revoked: readonly LeaseStatus[];
   /** What was on the list and ended by itself: it expired, or its holder released it. */
   readonly endedOtherwise: readonly LeaseStatus[];
@@ -70,9 +70,8 @@ export function progressOf(before: GroupStatus, now: GroupStatus): Progress {
   const news = newcomers(ended, revoked);
   return {
     // A record that is moved to its own name is there twice for a moment.
-    revoked: news.filter((lease, at) =>
-      news.findIndex((other) => isSameGrant(other, lease)) === at
-    ),
+    revoked: news.filter((lease, at) => news.findIndex((other) => isSameGrant(other, lease)) === at)
+      .toSorted((a, b) => Number(a.kind !== "migration") - Number(b.kind !== "migration")),
     standing: standing.filter((lease) => newcomers(targets, [lease]).length === 0),
     endedOtherwise: newcomers([...standing, ...revoked], targets),
   };

@@ -8,7 +8,7 @@
 
 import type { GroupStatus, LeaseStatus, StatusReport } from "./report.ts";
 import { gateStates, groupState, leaseAge, leaseHolder, leaseState } from "./words.ts";
-import { operationState, shown } from "./words.ts";
+import { operationState, placeOf, shown } from "./words.ts";
 
 /** The most columns. */
 export const WIDTH = 100;
@@ -42,12 +42,11 @@ export function renderTable({ source, groups, problems }: StatusReport): string 
 }
 
 function groupLines(group: GroupStatus, source: StatusReport["source"]): readonly string[] {
-  const { namespace, name, activeSite, topologyGeneration, leases, problems } = group;
+  const { activeSite, topologyGeneration, leases, problems } = group;
   const site = activeSite === "" ? "no active site" : `active site ${shown(activeSite)}`;
   const where = topologyGeneration === null ? [] : [`${site}`, `generation ${topologyGeneration}`];
-  const place = namespace === "" ? name : `${namespace}/${name}`;
   return [
-    ...wrap([place, ...where, groupState(group)].join("   "), ""),
+    ...wrap([placeOf(group), ...where, groupState(group)].join("   "), ""),
     ...(leases.length > 0
       ? leaseTable(leases, source)
       : group.readable

@@ -28,6 +28,11 @@ export function shown(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\uFFFD");
 }
 
+/** Where a group is; the API does not always tell its namespace. */
+export function placeOf({ namespace, name }: Pick<GroupStatus, "name" | "namespace">): string {
+  return shown(namespace === "" ? name : `${namespace}/${name}`);
+}
+
 /** What a lease is worth: `24s left`, `expired 3s ago`, `released`, `revoked: operator_revoked`. */
 export function leaseState({ state, stored, reason, leftSeconds }: LeaseStatus): string {
   const ended = reason === "" ? state : `${state}: ${reason}`;
