@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { CONFIG_MAPS } from "../../lib/kube/resources.ts";
+import type { WatchEvent } from "../../lib/kube/api.ts";
+import { CONFIG_MAPS, type ConfigMap } from "../../lib/kube/resources.ts";
 import { ConfigMapDecodeError, ConfigMapStore, type Schema } from "../../lib/plugin/config_maps.ts";
 import { watchConfigMaps } from "../../lib/plugin/config_map_watch.ts";
 import { PluginMetrics } from "../../lib/plugin/metrics.ts";
@@ -240,6 +241,51 @@ Deno.test("a watch that ends or throws against its promise is started anew after
     await world.until(() => store.isSynced("settings"));
     stop.abort();
     await done;
+  }));
+
+Deno.test("a ConfigMap that cannot be decoded is an error, and its last data stay", () =>
+  inWorld(async (world) => {
+    const store = new ConfigMapStore(["settings"]);
+    const metrics = new PluginMetrics();
+    const stop = new AbortController();
+    const object = { ...SETTINGS, paths: ["data.a"] };
+    const stored = { ...SETTINGS, uid: "u", resourceVersion: "1" };
+    const events: WatchEvent<ConfigMap>[] = [
+      {
+        type: "initial",
+        list: {
+          items: [{ metadata: stored, data: { a: "1" } }],
+          resourceVersion: "1",
+          undecodable: [],
+        },
+      },
+      { type: "undecodable", object },
+      {
+        type: "restarted",
+        reason: "gone",
+        list: { items: [], resourceVersion: "2", undecodable: [object] },
+      },
+    ];
+    const api = Object.create(world.client("follower"), {
+      watch: {
+        value: async function* () {
+          yield* events;
+          stop.abort();
+          yield { type: "deleted", object: { metadata: stored } };
+        },
+      },
+    });
+    const { clock } = world;
+    const { signal } = stop;
+    const logger = new MemoryLog();
+    await watchConfigMaps({ api, namespace: "default", store, metrics, clock, logger, signal });
+    assert.deepEqual(store.get("settings"), { a: "1" });
+    const [errors] = (await metrics.snapshot()).filter(({ name }) =>
+      name === "kubernetes_config_map_errors_total"
+    );
+    assert.equal(errors?.value, 2);
+    assert.deepEqual(logger.at("warn")[0]?.fields, { config_map: "settings", error: "decode" });
+    assert.equal(logger.at("debug").length, 1);
   }));
 
 Deno.test("an application reads its ConfigMaps through the runtime, and sees what changes", () =>
