@@ -4,11 +4,16 @@
  * @module
  */
 
-import { LEASES } from "../../lib/kube/resources.ts";
-import { slotName } from "../../lib/lease/names.ts";
-import { BILLING_APP, GROUP, ORDERS_APP } from "./demo/cast.ts";
+import { ACTIVE_SITE, BILLING_APP, GROUP, ORDERS_APP, STANDBY_SITE } from "./demo/cast.ts";
 import { EnvFile } from "./demo/env_file.ts";
-import { CURL_TITLE, curlLines, KUBECTL_TITLE, kubectlLines } from "./demo/hints.ts";
+import {
+  CURL_TITLE,
+  curlLines,
+  KUBECTL_TITLE,
+  kubectlLines,
+  PLANNED_TITLE,
+  plannedLines,
+} from "./demo/hints.ts";
 import { Narrator } from "./demo/narrator.ts";
 import { choosePorts } from "./demo/ports.ts";
 import { buildStage, type Stage, variablesOf } from "./demo/stage.ts";
@@ -55,8 +60,8 @@ async function run(options: DemoOptions, signal: AbortSignal): Promise<number> {
     : await EnvFile.prepare(options.envFile, system.entropy);
   narrator.paragraph(
     "Holdfast keeps a deployment and a planned database failover from running into each other. This " +
-      "is the story of two deployments that want to migrate at the same time. It runs on this machine " +
-      "alone, and needs no cluster.",
+      "is the story of two deployments that want to migrate at the same time, and of a planned failover " +
+      "that waits for one of them. It runs on this machine alone, and needs no cluster.",
   );
   await using stage = await buildStage({ system, ports, signal });
   introduce(narrator, stage);
@@ -64,7 +69,8 @@ async function run(options: DemoOptions, signal: AbortSignal): Promise<number> {
     await playStory({
       orders: stage.orders,
       billing: stage.billing,
-      leaseLabels: () => readLeaseLabels(stage, signal),
+      team: stage.team,
+      begin: (title) => narrator.part(title),
       tell: (step) => narrator.step(step),
     });
   } catch (error) {
@@ -84,22 +90,15 @@ async function run(options: DemoOptions, signal: AbortSignal): Promise<number> {
   return await lifecycle.done;
 }
 
-/** The labels of the group's migration Lease, read from the cluster and not from the service. */
-async function readLeaseLabels(
-  { cluster }: Stage,
-  signal: AbortSignal,
-): Promise<Readonly<Record<string, string>>> {
-  const name = { namespace: GROUP.namespace, name: slotName(GROUP.name) };
-  const lease = await cluster.api.get(LEASES, name, { signal });
-  return lease.metadata.labels ?? {};
-}
-
 function introduce(narrator: Narrator, { cluster, service, folder }: Stage): void {
   narrator.line();
   narrator.fact("API server", `${cluster.url}, in memory, with HTTPS and RBAC`);
   narrator.fact("Service", `${service.url}, the shipped one, elected as leader`);
   narrator.fact("Its log", folder.logPath);
-  narrator.fact("Group", `${GROUP.name}, namespace ${GROUP.namespace}, sites iad (active) and pdx`);
+  narrator.fact(
+    "Group",
+    `${GROUP.name}, namespace ${GROUP.namespace}, sites ${ACTIVE_SITE} (active) and ${STANDBY_SITE}`,
+  );
   for (const { database, account } of [ORDERS_APP, BILLING_APP]) {
     narrator.fact("Database", `${database}: ${account.namespace}/${account.name} may deploy to it`);
   }
@@ -117,6 +116,7 @@ function invite(narrator: Narrator, { service, folder }: Stage): void {
     const [title, lines] of [
       [CURL_TITLE, curlLines(hints)],
       [KUBECTL_TITLE, kubectlLines(hints)],
+      [PLANNED_TITLE, plannedLines()],
     ] as const
   ) {
     narrator.line();

@@ -34,7 +34,7 @@ const REPORTING_CONTROLLER = "holdfast";
 const LAST_EVENTS_MS = 2_000;
 
 /** Milliseconds that each phase of a planned failover lasts in the demo. */
-const DEMO_STEP_MS = 1_000;
+const DEMO_STEP_MS = 400;
 
 /** What requests use, and the loop of the leader. */
 export interface GroupWork {

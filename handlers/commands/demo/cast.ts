@@ -41,7 +41,13 @@ export const SERVICE_ACCOUNT: Account = { namespace: "holdfast", name: "holdfast
 /** Whom the tokens of deployment clients are for: the service. */
 export const AUDIENCE = "bloodraven-deploy";
 
-const SITES = ["iad", "pdx"] as const;
+/** The site with the primary when the story begins. */
+export const ACTIVE_SITE = "iad";
+
+/** The site that replicates when the story begins. */
+export const STANDBY_SITE = "pdx";
+
+const SITES = [ACTIVE_SITE, STANDBY_SITE];
 
 /** The objects of the story in the order in which they can be applied, after the definitions of their kinds. */
 export function manifests(): readonly unknown[] {
@@ -52,6 +58,7 @@ export function manifests(): readonly unknown[] {
       metadata: { namespace, name },
     })),
     ...serviceRole(),
+    ...plannedOperationsRole(),
     stableGroup(),
     databaseOf(ORDERS_APP),
     databaseOf(BILLING_APP),
@@ -60,49 +67,55 @@ export function manifests(): readonly unknown[] {
 
 /** The least that the service needs: deploy-api 15.3. */
 function serviceRole(): readonly unknown[] {
-  const metadata = { name: "holdfast" };
+  return clusterRole("holdfast", [
+    { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
+    { apiGroups: ["shipstream.io"], resources: ["mysqldatabases"], verbs: ["list"] },
+    {
+      apiGroups: ["shipstream.io"],
+      resources: ["mysqlfailovergroups"],
+      verbs: ["get", "list", "patch", "watch"],
+    },
+    {
+      apiGroups: ["coordination.k8s.io"],
+      resources: ["leases"],
+      verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
+    },
+    { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
+  ]);
+}
+
+/** What planned operations need besides: a role of its own, for a service without them goes without it. */
+function plannedOperationsRole(): readonly unknown[] {
+  return clusterRole("holdfast-planned-operations", [
+    { apiGroups: ["shipstream.io"], resources: ["mysqlfailovergroups/status"], verbs: ["patch"] },
+  ]);
+}
+
+/** A ClusterRole, bound to the service. */
+function clusterRole(name: string, rules: readonly unknown[]): readonly unknown[] {
+  const metadata = { name };
   const apiVersion = "rbac.authorization.k8s.io/v1";
   return [
-    {
-      apiVersion,
-      kind: "ClusterRole",
-      metadata,
-      rules: [
-        { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
-        { apiGroups: ["shipstream.io"], resources: ["mysqldatabases"], verbs: ["list"] },
-        {
-          apiGroups: ["shipstream.io"],
-          resources: ["mysqlfailovergroups"],
-          verbs: ["get", "list", "patch", "watch"],
-        },
-        {
-          apiGroups: ["coordination.k8s.io"],
-          resources: ["leases"],
-          verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
-        },
-        { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
-      ],
-    },
+    { apiVersion, kind: "ClusterRole", metadata, rules },
     {
       apiVersion,
       kind: "ClusterRoleBinding",
       metadata,
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: metadata.name },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
       subjects: [{ kind: "ServiceAccount", ...SERVICE_ACCOUNT }],
     },
   ];
 }
 
-/** `iad` is writable, `pdx` replicates, and nothing is under way. */
+/** One site is writable, the other replicates, and nothing is under way. */
 function stableGroup() {
-  const [active, standby] = SITES;
   return {
     apiVersion: GROUP_API_VERSION,
     kind: GROUP_KIND,
     metadata: GROUP,
     spec: { sites: SITES.map((name) => ({ name, role: "primary-candidate" })) },
     status: {
-      activeSite: active,
+      activeSite: ACTIVE_SITE,
       topologyGeneration: 7,
       conditions: [{
         type: "Ready",
@@ -112,8 +125,8 @@ function stableGroup() {
         lastTransitionTime: "2026-01-01T00:00:00Z",
       }],
       sites: [
-        { name: active, state: "writable", replicating: false },
-        { name: standby, state: "read-only", replicating: true, secondsBehindSource: 0 },
+        { name: ACTIVE_SITE, state: "writable", replicating: false },
+        { name: STANDBY_SITE, state: "read-only", replicating: true, secondsBehindSource: 0 },
       ],
     },
   };

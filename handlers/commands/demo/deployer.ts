@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { LeaseKind } from "../../../lib/lease/names.ts";
 import { type Clock, startDeadline } from "../../../lib/runtime/clock.ts";
 
 /** How long a call may take: the request limit of the service and a little more. */
@@ -48,23 +49,36 @@ export class Deployer {
     return this.#call("GET", "");
   }
 
-  /** Asks for the migration lease. @param ttlSeconds 5 to 120. */
-  take(operationId: string, ttlSeconds: number): Promise<Answer> {
+  /** Asks for a lease. @param ttlSeconds 5 to 120. @param kind @default {"migration"} */
+  take(
+    operationId: string,
+    ttlSeconds: number,
+    kind: LeaseKind = "migration",
+  ): Promise<Answer> {
     const { instance } = this;
-    const body = JSON.stringify({ kind: "migration", operationId, instance, ttlSeconds });
+    const body = JSON.stringify({ kind, operationId, instance, ttlSeconds });
     return this.#call("POST", "/leases", { body });
   }
 
-  /** Keeps the migration lease for longer. @param ttlSeconds From now, 5 to 120. */
-  renew(operationId: string, leaseToken: string, ttlSeconds: number): Promise<Answer> {
+  /** Keeps a lease for longer. @param ttlSeconds From now, 5 to 120. @param kind @default {"migration"} */
+  renew(
+    operationId: string,
+    leaseToken: string,
+    ttlSeconds: number,
+    kind: LeaseKind = "migration",
+  ): Promise<Answer> {
     const body = JSON.stringify({ token: leaseToken, ttlSeconds });
-    return this.#call("PUT", `/leases/migration/${operationId}`, { body });
+    return this.#call("PUT", `/leases/${kind}/${operationId}`, { body });
   }
 
-  /** Gives the migration lease back. */
-  release(operationId: string, leaseToken: string): Promise<Answer> {
+  /** Gives a lease back. @param kind @default {"migration"} */
+  release(
+    operationId: string,
+    leaseToken: string,
+    kind: LeaseKind = "migration",
+  ): Promise<Answer> {
     const headers = { "X-Lease-Token": leaseToken };
-    return this.#call("DELETE", `/leases/migration/${operationId}`, { headers });
+    return this.#call("DELETE", `/leases/${kind}/${operationId}`, { headers });
   }
 
   async #call(method: string, path: string, init: RequestInit = {}): Promise<Answer> {

@@ -41,6 +41,13 @@ export class Narrator {
     this.line(`  ${name.padEnd(12)} ${text}`);
   }
 
+  /** The title of a part of the story. */
+  part(title: string): void {
+    this.line();
+    this.line(title);
+    this.line("-".repeat(title.length));
+  }
+
   /** A step of the story: what was called and answered, what happened, and why it matters. */
   step({ number, title, call, status, what, why }: ToldStep): void {
     this.line();

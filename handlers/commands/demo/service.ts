@@ -67,6 +67,9 @@ export async function startDemoService(parts: DemoServiceParts): Promise<DemoSer
       "tls.key_file": keyFile,
       "deploy_api.enabled": "true",
       "deploy_api.audience": AUDIENCE,
+      "planned_operations.enabled": "true",
+      // There is no operator here, and no database: the service writes the group's status itself.
+      "planned_operations.executor": "status",
       "host.prestop_grace_secs": "0",
       "log.format": "text",
     }),

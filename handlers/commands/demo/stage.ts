@@ -10,6 +10,7 @@ import { type Authority, createAuthority } from "../../../lib/testing/mod.ts";
 import type { System } from "../system.ts";
 import { type Application, AUDIENCE, BILLING_APP, GROUP, ORDERS_APP } from "./cast.ts";
 import { type DemoCluster, startCluster, VALID_DAYS } from "./cluster.ts";
+import { type DatabaseTeam, databaseTeam } from "./database_team.ts";
 import { Deployer } from "./deployer.ts";
 import type { DemoVariables } from "./env_file.ts";
 import { DemoFolder } from "./folder.ts";
@@ -38,6 +39,7 @@ export interface Stage extends AsyncDisposable {
   readonly service: DemoService;
   readonly orders: Deployer;
   readonly billing: Deployer;
+  readonly team: DatabaseTeam;
 }
 
 /**
@@ -73,7 +75,8 @@ export async function buildStage({ system, ports, signal }: StageParts): Promise
 
   const stack = built.move();
   const dispose = () => stack.disposeAsync();
-  return { folder, cluster, service, orders, billing, [Symbol.asyncDispose]: dispose };
+  const team = databaseTeam({ api: cluster.api, clock, signal });
+  return { folder, cluster, service, orders, billing, team, [Symbol.asyncDispose]: dispose };
 }
 
 /** What a script has to know of the stage. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { CURL_TITLE, KUBECTL_TITLE } from "../../../handlers/commands/demo/hints.ts";
+import { CURL_TITLE, KUBECTL_TITLE, PLANNED_TITLE } from "../../../handlers/commands/demo/hints.ts";
 import { ensureBinaries, printLine } from "../../cluster/binaries.ts";
 import { TextLineStream } from "../../service/text_lines.ts";
 import { DemoProcess } from "./demo/demo_process.ts";
@@ -43,14 +43,14 @@ Deno.test({
   async fn() {
     await using demo = await DemoProcess.start([]);
     await demo.ready();
-    const lines = demo.between(KUBECTL_TITLE);
+    const lines = demo.between(KUBECTL_TITLE, PLANNED_TITLE);
     const curl = demo.between(CURL_TITLE, KUBECTL_TITLE);
     const kubeconfig = lineOf(lines, "export KUBECONFIG=");
     const place = lineOf(curl, "D=");
     const annotate = lineOf(lines, "kubectl annotate ");
 
     const seen = await output(demo, `${kubeconfig}\n${lineOf(lines, "kubectl get mysqlf")}`);
-    assert.match(seen, /^mysqlfailovergroup\.shipstream\.io\/orders +iad +7 +True/m);
+    assert.match(seen, /^mysqlfailovergroup\.shipstream\.io\/orders +pdx +8 +True/m);
     assert.match(seen, /^mysqldatabase\.shipstream\.io\/billing-app +orders /m);
     assert.match(seen, /^lease\.coordination\.k8s\.io\/bloodraven-deploy-orders-migration /m);
 
@@ -65,7 +65,7 @@ Deno.test({
       }
     };
     try {
-      await rowWith(/^bloodraven-deploy-orders-migration +billing-release-17 /);
+      await rowWith(/^bloodraven-deploy-orders-migration +billing-release-18 /);
       const take = curl.slice(curl.findIndex((line) => line.startsWith("# 2."))).slice(1, 3);
       const renew = lineOf(curl.slice(curl.findIndex((line) => line.startsWith("# 4."))), "curl");
       const answers = await output(
@@ -88,5 +88,33 @@ Deno.test({
     const patience =
       `for _ in $(seq 50); do A=$(${next}); [ "\${A##*[!0-9]}" = 423 ] || break; sleep 0.1; done`;
     assert.match(await output(demo, `${place}\n${patience}; echo "$A"`), /^201$/m);
+  },
+});
+
+Deno.test({
+  name:
+    "the printed lines of a planned failover work, there and back: deferred, released, moved, revoked",
+  ignore: binaries === null,
+  async fn() {
+    await using demo = await DemoProcess.start([]);
+    await demo.ready();
+    const setUp = [
+      lineOf(demo.between(CURL_TITLE, KUBECTL_TITLE), "D="),
+      lineOf(demo.between(KUBECTL_TITLE, PLANNED_TITLE), "export KUBECONFIG="),
+    ];
+    for (const [target, generation] of [["iad", 9], ["pdx", 10]] as const) {
+      const shown = await output(demo, [...setUp, ...demo.between(PLANNED_TITLE)].join("\n"));
+      const statuses = shown.split("\n").filter((line) => /^\d{3}$/.test(line));
+      assert.deepEqual(statuses, ["201", "201", "200", "423", "204", "409"]);
+      assert.match(
+        shown,
+        new RegExp(`"Planned failover to ${target} is held by the deployment curl-`),
+      );
+      assert.match(
+        shown,
+        new RegExp(`"reason":"topology_changed","topologyGeneration":${generation}`),
+      );
+      assert.match(shown, /PlannedFailoverDeferred/);
+    }
   },
 });

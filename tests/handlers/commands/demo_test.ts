@@ -3,22 +3,23 @@ import { CURL_TITLE, KUBECTL_TITLE } from "../../../handlers/commands/demo/hints
 import { parseDotenv } from "../../../lib/config/dotenv.ts";
 import { DemoProcess } from "./demo/demo_process.ts";
 
-Deno.test("demo --once plays the eight steps with the permissions of its task, and leaves nothing", async () => {
+Deno.test("demo --once plays the twenty steps with the permissions of its task, and leaves nothing", async () => {
   const startedMs = performance.now();
   const { code, lines, errors, left } = await DemoProcess.run(["--once"]);
   assert.deepEqual({ code, errors, left }, { code: 0, errors: "", left: [] });
-  assert.deepEqual(lines.filter((line) => / -> \d+$/.test(line)).map((line) => line.slice(-3)), [
-    "200",
-    "201",
-    "409",
-    "200",
-    "200",
-    "204",
-    "201",
-    "204",
+  const answers = lines.flatMap((line) => / -> (\w+)$/.exec(line)?.[1] ?? []);
+  assert.deepEqual(answers, [
+    ...["200", "201", "409", "200", "200", "204", "201", "204"],
+    ...["201", "201", "Deferred", "200", "423", "204", "Succeeded"],
+    ...["409", "409", "201", "409", "204"],
   ]);
   assert.match(lines.join("\n"), /Refused: orders-app holds it .* until \d\d:\d\d:\d\d UTC/);
-  assert.equal(lines.filter((line) => line.startsWith("   Why: ")).length, 8);
+  assert.match(
+    lines.join(" "),
+    /DeploymentHold: "Planned failover to pdx is held by the deployment +orders-release-43 of/,
+  );
+  assert.match(lines.join(" "), /moved from iad to pdx, at topology generation 8/);
+  assert.equal(lines.filter((line) => line.startsWith("   Why: ")).length, 20);
   assert.match(lines.at(-1) ?? "", /^The story is over/);
   assert.ok(performance.now() - startedMs < 30_000);
 });

@@ -12,7 +12,7 @@ import { TextLineStream } from "../../../service/text_lines.ts";
 const PATIENCE_MS = 60_000;
 
 /** The last line of a demo that stays up. */
-const LAST_LINE = /^kubectl annotate /;
+const LAST_LINE = /^kubectl get events/;
 
 /** What differs between two demos. */
 export interface DemoProcessOptions {

@@ -91,7 +91,7 @@ Deno.test("a step that goes wrong ends the demo with 1, the reason and the end o
   const days = 40 * 86_400_000;
   const end = await play({ at: /^1\. /, act: ({ skip }) => skip(days) });
   assert.equal(end.code, 1);
-  assert.match(end.stderr, /^holdfast: Cannot go on after step 2 of 8 \("[^"]+"\) as /);
+  assert.match(end.stderr, /^holdfast: Cannot go on after step 2 of 20 \("[^"]+"\) as /);
   assert.match(end.stderr, /The end of the service's log:\n(.+\n)*.* deploy api /);
   assert.deepEqual([end.left, end.handlers], [false, 0]);
   assert.doesNotMatch(end.stderr, /eyJ|Bearer/);
