@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import {
   giveBackPermissions,
   kubeconfigPaths,
+  kubeconfigUser,
   noProxyFor,
   type PermissionKind,
   permissionsToGiveBack,
@@ -14,6 +15,8 @@ Deno.test("each command gives back what it does not need, the most harmful first
     ["demo", ["run", "ffi", "sys"]],
     ["run", ["ffi", "sys"]],
     ["run-guard", ["write", "ffi", "sys", "net"]],
+    ["status", ["run", "write", "ffi", "sys"]],
+    ["revoke", ["run", "write", "ffi", "sys"]],
     ["config", ["run", "write", "ffi", "sys", "net"]],
     ["--help", ["run", "write", "ffi", "sys", "net"]],
     ["constructor", ["run", "write", "ffi", "sys", "net"]],
@@ -94,6 +97,13 @@ Deno.test("a kubeconfig that is none counts as empty", () => {
   }
 });
 
+Deno.test("a kubeconfig names the user of its current context", () => {
+  assert.equal(kubeconfigUser([EXEC]), "alice");
+  assert.equal(kubeconfigUser(["current-context: two", EXEC]), "bob");
+  assert.equal(kubeconfigUser([]), undefined);
+  assert.equal(kubeconfigUser(["- a", "current-context: none"]), undefined);
+});
+
 /** Gives permissions back on a machine whose only kubeconfig is this text, or cannot be read. */
 function giveBack(command: string, held: readonly PermissionKind[], kubeconfig?: string) {
   const given: PermissionKind[] = [];
@@ -112,13 +122,15 @@ function giveBack(command: string, held: readonly PermissionKind[], kubeconfig?:
   return { given, warnings };
 }
 
-Deno.test("serve keeps the permission to run programs when it signs in by one, and warns", () => {
-  assert.deepEqual(giveBack("serve", ["run"], EXEC), {
-    given: ["write", "ffi", "sys"],
-    warnings: [
-      "The kubeconfig signs in by running a program, so this process keeps the permission to run programs",
-    ],
-  });
+Deno.test("what signs in to a cluster by a program keeps the permission to run it, and warns", () => {
+  for (const command of ["serve", "status", "revoke"]) {
+    assert.deepEqual(giveBack(command, ["run"], EXEC), {
+      given: ["write", "ffi", "sys"],
+      warnings: [
+        "The kubeconfig signs in by running a program, so this process keeps the permission to run programs",
+      ],
+    });
+  }
 });
 
 Deno.test("serve says nothing of programs when it has no permission to run them, or needs none", () => {

@@ -109,6 +109,13 @@ Deno.test("what is not understood is told with a hint, exit code 2", async () =>
     [["demo", "--port", "65536"], /It must be a whole number from 0 to 65535/],
     [["demo", "--port", "-1"], /It must be a whole number from 0 to 65535/],
     [["help", "nothing"], /Usage: holdfast/],
+    [["status", "--from", "nowhere"], /Allowed choices are api, cluster\./],
+    [["status", "orders"], /^error: too many arguments for 'status'/],
+    [["revoke"], /^error: required option '--group <name>' not specified/],
+    [["revoke", "--group", "g", "--timeout", "5"], /It must be a duration from 1s to 1h/],
+    [["revoke", "--group", "g", "--timeout", "2h"], /It must be a duration from 1s to 1h/],
+    [["revoke", "--group", "g", "--reason", "a\nb"], /It must be one line of 1 to 500 characters/],
+    [["revoke", "--group", "g", "--operation", "é".repeat(65)], /It must have 1 to 128 bytes/],
   ];
   for (const [args, expected] of table) {
     const { code, stderr, served, demos } = await run(args);
@@ -237,6 +244,44 @@ Deno.test("demo is given its options, and reads no configuration", async () => {
   const { demos: [plain], system: other } = await run(["demo"]);
   assert.deepEqual(plain, { envFile: undefined, once: false, port: undefined, system: other });
   assert.equal((await run(["demo", "--port", "0"])).demos[0]?.port, 0);
+});
+
+Deno.test("status is given where to look and what to show, and reads no configuration", async () => {
+  const broken = { env: { HOLDFAST__NOTHING: "x" } };
+  const { code, looks: [plain], system } = await run(["status"], broken);
+  const nothing = { group: undefined, url: undefined, caFile: undefined, tokenFile: undefined };
+  const off = { namespace: undefined, all: false, watch: false, json: false };
+  assert.equal(code, 0);
+  assert.deepEqual(plain, { from: undefined, settings: nothing, ...off, system });
+  const words =
+    "status --group g --namespace n --from cluster --url u --ca-file c --token-file t --all --watch --json";
+  const { looks: [all], system: other } = await run(words.split(" "));
+  assert.deepEqual(all, {
+    from: "cluster",
+    settings: { group: "g", url: "u", caFile: "c", tokenFile: "t" },
+    namespace: "n",
+    all: true,
+    watch: true,
+    json: true,
+    system: other,
+  });
+});
+
+Deno.test("revoke is given what to revoke, why, and how long to wait", async () => {
+  const { revocations: [plain], system } = await run(["revoke", "--group", "g"]);
+  const defaults = { namespace: undefined, operation: undefined, reason: undefined, yes: false };
+  assert.deepEqual(plain, { group: "g", ...defaults, timeoutMs: 30_000, system });
+  const words = "revoke --group g --namespace n --operation o --yes --timeout 1m30s --reason";
+  const { revocations: [all], system: other } = await run([...words.split(" "), " stuck "]);
+  assert.deepEqual(all, {
+    group: "g",
+    namespace: "n",
+    operation: "o",
+    reason: "stuck",
+    yes: true,
+    timeoutMs: 90_000,
+    system: other,
+  });
 });
 
 Deno.test("config shows what is effective, and its reasons to refuse on the error output", async () => {
