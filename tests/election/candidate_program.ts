@@ -56,11 +56,12 @@ async function main(): Promise<void> {
     const sample = { beforeMs, afterMs, token: term?.token ?? null };
     Deno.stdout.writeSync(encoder.encode(`${formatSample(sample)}\n`));
   }, SAMPLE_EVERY_MS);
-  Deno.addSignalListener("SIGTERM", async () => {
+  const stop = async () => {
     await elector.stop(new AbortController().signal);
     clearInterval(sampling);
     Deno.exit(0);
-  });
+  };
+  Deno.addSignalListener("SIGTERM", () => void stop());
   elector.start();
 }
 
