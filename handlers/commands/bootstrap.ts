@@ -21,7 +21,7 @@ const ALL_KINDS: readonly PermissionKind[] = ["run", "write", "ffi", "sys", "net
 const NEEDS: Readonly<Record<string, readonly PermissionKind[]>> = {
   demo: ["env", "net", "read", "write"],
   run: ["env", "net", "read", "run", "write"],
-  "run-guard": ["env", "read", "run"],
+  "run-guard": ["env", "net", "read", "run", "write"],
   serve: ["env", "net", "read"],
   status: ["env", "net", "read"],
   revoke: ["env", "net", "read"],

@@ -22,13 +22,12 @@ import {
   UnstableError,
 } from "../../lib/client/mod.ts";
 import { GuardError, GuardProcess } from "../../lib/supervisor/guard.ts";
-import { TemporaryPhaseFile } from "../../lib/supervisor/phase_file.ts";
 import {
   CommandNotFoundError,
   isRunnable,
   signalGroup,
-  startGroup,
 } from "../../lib/supervisor/process_group.ts";
+import { RunFolder } from "../../lib/supervisor/run_folder.ts";
 import { EXIT_CODES } from "../../lib/supervisor/rules.ts";
 import { ChildFailedError, supervise } from "../../lib/supervisor/supervise.ts";
 import { RefusalError } from "./options.ts";
@@ -97,8 +96,10 @@ async function deploy(options: RunOptions, progress: RunProgress): Promise<void>
       else pass(signal);
     }));
   }
-  using phaseFile = TemporaryPhaseFile.make();
-  await using guard = await GuardProcess.start(guardCommand(), clock);
+  using folder = RunFolder.make();
+  const { phaseFile, socketPath } = folder;
+  const command = guardCommand(socketPath);
+  await using guard = await GuardProcess.start({ clock, command, socketPath });
   await client.deploy({
     operationId,
     ttlSeconds,
@@ -112,6 +113,9 @@ async function deploy(options: RunOptions, progress: RunProgress): Promise<void>
   }, async (authority) => {
     progress.ready();
     progress.say(leaseText(authority));
+    // From here on a signal is the command's: one that comes while it starts waits for it.
+    const early: StopSignal[] = [];
+    pass = (signal) => void early.push(signal);
     using ended = new DisposableStack();
     // A signal that comes while the leases are released has nobody to go to.
     ended.defer(() => void (pass = () => {}));
@@ -120,10 +124,13 @@ async function deploy(options: RunOptions, progress: RunProgress): Promise<void>
       guard,
       command: { path, args },
       phaseFile,
-      start: startGroup,
       signal: signalGroup,
-      onStarted: (child) => void (pass = child.pass),
+      onStarted: (child) => {
+        pass = child.pass;
+        early.forEach(pass);
+      },
       onStopping: (why, killInMs) => progress.stopping(why, killInMs),
+      onGuardLost: (error) => progress.say(error.message),
     });
   });
 }

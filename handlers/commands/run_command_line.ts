@@ -85,8 +85,11 @@ export function addRunCommands(
     });
 
   program.command(RUN_GUARD, { hidden: true })
-    .description("Kill the command of a run when its supervisor is gone. Started by run itself.")
-    .action(async () => exitWith(await commands.runGuard({ system })));
+    .description("Start the command of a run, and kill it when its supervisor is gone.")
+    .argument("<socket>")
+    .action(async (socketPath: string) => {
+      exitWith(await commands.runGuard({ system, socketPath }));
+    });
 }
 
 function runOptions(system: System, command: readonly string[], flags: RunFlags): RunOptions {

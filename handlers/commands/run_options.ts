@@ -31,6 +31,8 @@ export interface RunOptions {
 
 /** What the hidden command of the guard is given. */
 export interface RunGuardOptions {
+  /** Where the supervisor listens. */
+  readonly socketPath: string;
   /** The machine. */
   readonly system: System;
 }

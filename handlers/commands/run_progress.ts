@@ -52,6 +52,7 @@ export class RunProgress implements Disposable {
   /** The wait is over. */
   ready(): void {
     this.#clear();
+    this.#what = "";
   }
 
   /** Says that the command is being stopped. */
@@ -77,7 +78,6 @@ export class RunProgress implements Disposable {
   #clear(): void {
     this.#cancel?.();
     this.#cancel = null;
-    this.#what = "";
     if (this.#drawn) this.#output.write(CLEAR_LINE);
     this.#drawn = false;
   }

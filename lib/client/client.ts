@@ -188,7 +188,7 @@ export class HoldfastClient {
     const tellDeadline = () => {
       const { authority } = ready;
       // After the loss of one lease the other one may still be renewed: that gives no time to anybody.
-      if (authority === undefined || authority.signal.aborted) return;
+      if (authority === undefined || authority.isLost) return;
       options.onDeadline?.(authority.deadline);
     };
     const own = { ...options, onDeadline: tellDeadline };

@@ -66,6 +66,11 @@ export class DeploymentAuthority {
     return this.#mark.phase;
   }
 
+  /** True once a lease is over. The signal may abort for the caller's own reason too, and both leases are there then. */
+  get isLost(): boolean {
+    return this.migration.signal.aborted || (this.hold?.signal.aborted ?? false);
+  }
+
   /** True while work may go on. It asks the clock. */
   isValid(): boolean {
     return !this.signal.aborted && this.migration.isValid() && (this.hold?.isValid() ?? true);
@@ -155,7 +160,9 @@ export async function carryOut<T>(
 
 /** A process that was stopped may learn how its work ended before its timers say that it had lost its authority. */
 function lookAtClock(authority: DeploymentAuthority): void {
-  if (!authority.isValid() && !authority.signal.aborted) authority.migration.lose("deadline");
+  const { hold, migration } = authority;
+  if (authority.isLost) return;
+  if (!migration.isValid() || hold?.isValid() === false) migration.lose("deadline");
 }
 
 /** The loss as its caller sees it: with the phase as it is once the work has stopped. */

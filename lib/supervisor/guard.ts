@@ -5,89 +5,93 @@
  */
 
 import { type Clock, startDeadline } from "../runtime/clock.ts";
-import { TextLines } from "./text_lines.ts";
-import { formatOrder, type GuardOrder, parseReady } from "./guard_protocol.ts";
-import type { CommandLine } from "./process_group.ts";
+import { formatLine, type GuardOrder, type GuardReport, parseReport } from "./guard_protocol.ts";
+import { type CommandLine, CommandNotFoundError, type GroupLeader } from "./process_group.ts";
 import { onGuardClock } from "./rules.ts";
+import { TextLines } from "./text_lines.ts";
 
-/** The guard did not start. */
+/** The guard did not start, or was killed. */
 export class GuardError extends Error {
   override readonly name = "GuardError";
 }
 
-/** What a supervisor tells its guard. */
+/** What a supervisor asks of its guard. */
 export interface ChildGuard {
   /** Moves the kill deadline, in milliseconds on this process's monotonic clock. */
   killAt(deadlineMs: number): void;
-  /** Names the group to kill. */
-  watch(group: number): void;
-  /** The group is gone. */
-  done(): Promise<void>;
+  /**
+   * Starts the program. Once it has ended, nothing of its group is left.
+   *
+   * @throws {CommandNotFoundError} @throws {GuardError}
+   */
+  start(command: CommandLine, env: Readonly<Record<string, string>>): Promise<GroupLeader>;
 }
 
-/** How long a guard may take to start, in milliseconds. */
+/** How long a guard may take to start, in milliseconds. Generous: the machine may be busy. */
 const START_MS = 15_000;
+
+/** How a guard is started. */
+export interface GuardOptions {
+  readonly clock: Clock;
+  /** The socket on which the two talk: a path in a folder of this user alone. */
+  readonly socketPath: string;
+  /** The program that connects to the socket and calls {@linkcode guard}. */
+  readonly command: CommandLine;
+}
 
 /** A guard that runs. */
 export class GuardProcess implements ChildGuard, AsyncDisposable {
-  readonly #child: Deno.ChildProcess;
-  readonly #orders: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>;
+  readonly #process: Deno.ChildProcess;
+  readonly #connection: Deno.UnixConn;
+  readonly #reports: AsyncIterator<GuardReport>;
   readonly #encoder = new TextEncoder();
-  readonly #guardMs: number;
-  readonly #heardMs: number;
+  #guardMs = 0;
+  #heardMs = 0;
   #writing: Promise<unknown> = Promise.resolve();
-  #ended = false;
 
-  private constructor(child: Deno.ChildProcess, guardMs: number, heardMs: number) {
-    this.#child = child;
-    this.#orders = child.stdin.getWriter();
-    this.#guardMs = guardMs;
-    this.#heardMs = heardMs;
+  private constructor(process: Deno.ChildProcess, connection: Deno.UnixConn) {
+    this.#process = process;
+    this.#connection = connection;
+    this.#reports = readReports(connection);
   }
 
   /**
-   * Starts a guard and waits until it is ready.
+   * Starts a guard and waits until it is ready. It shares the input and the outputs of this process, so that the program
+   * gets them.
    *
-   * @param command The program that calls {@linkcode guard}.
    * @throws {GuardError}
    */
-  static async start(command: CommandLine, clock: Clock): Promise<GuardProcess> {
-    let child: Deno.ChildProcess;
-    try {
-      child = new Deno.Command(command.path, {
-        args: [...command.args],
-        detached: true,
-        stdin: "piped",
-        stdout: "piped",
-        stderr: "null",
-      }).spawn();
-    } catch (cause) {
-      throw new GuardError("Cannot start the guard process: nothing was acquired", { cause });
-    }
+  static async start({ clock, command, socketPath }: GuardOptions): Promise<GuardProcess> {
+    using listener = listen(socketPath);
+    const process = spawn(command);
     using limit = startDeadline(clock, START_MS);
-    const onLimit = () => child.kill("SIGKILL");
-    limit.signal.addEventListener("abort", onLimit, { once: true });
+    // Either ends the wait for a connection: closing the listener rejects it.
+    const giveUp = () => listener.close();
+    limit.signal.addEventListener("abort", giveUp, { once: true });
+    process.status.then(giveUp, giveUp);
+    let guard: GuardProcess;
     try {
-      const lines = child.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLines());
-      const reader = lines.getReader();
-      const { value = "" } = await reader.read();
-      const heardMs = clock.monotonic();
-      const guardMs = parseReady(value);
-      await reader.cancel();
-      if (guardMs !== null) return new GuardProcess(child, guardMs, heardMs);
+      guard = new GuardProcess(process, await listener.accept());
+    } catch (cause) {
+      endNow(process);
+      await process.status;
+      throw new GuardError("Cannot start the guard process: nothing was acquired", { cause });
     } finally {
-      limit.signal.removeEventListener("abort", onLimit);
+      limit.signal.removeEventListener("abort", giveUp);
     }
-    await child.stdin.close().catch(() => {});
-    await child.status;
-    throw new GuardError(
-      "Cannot start the guard process as it did not say ready: nothing was acquired",
-    );
+    const ready = await guard.#next();
+    if (ready?.type === "ready") {
+      guard.#heardMs = clock.monotonic();
+      guard.#guardMs = ready.nowMs;
+      return guard;
+    }
+    await guard[Symbol.asyncDispose]();
+    throw new GuardError("Cannot use the guard process as it is not ready: nothing was acquired");
   }
 
   /** The guard's process id. */
   get pid(): number {
-    return this.#child.pid;
+    return this.#process.pid;
   }
 
   killAt(deadlineMs: number): void {
@@ -95,32 +99,103 @@ export class GuardProcess implements ChildGuard, AsyncDisposable {
     this.#send({ type: "kill-at", atMs });
   }
 
-  watch(group: number): void {
-    this.#send({ type: "watch", group });
+  async start(
+    { path, args }: CommandLine,
+    env: Readonly<Record<string, string>>,
+  ): Promise<GroupLeader> {
+    this.#send({ type: "start", path, args: [...args], env: { ...env } });
+    const report = await this.#next();
+    if (report?.type === "not-found") throw new CommandNotFoundError(path);
+    if (report?.type !== "started") {
+      throw new GuardError("Cannot start the command as the guard process ended");
+    }
+    return { pid: report.pid, ended: this.#ended() };
   }
 
-  async done(): Promise<void> {
-    if (this.#ended) return;
-    this.#send({ type: "done" });
-    this.#ended = true;
-    await this.#writing;
-    await this.#orders.close().catch(() => {});
-    await this.#child.status;
-  }
-
-  /** Ends the guard, which kills the group that it watches unless {@linkcode GuardProcess.done} came before. */
+  /** Ends the guard, which kills what still runs. */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#ended) return;
-    this.#ended = true;
     await this.#writing;
-    await this.#orders.close().catch(() => {});
-    await this.#child.status;
+    this.#connection.close();
+    await this.#process.status;
   }
 
-  /** A guard that was killed takes no orders. This process still stops the child by itself. */
-  #send(order: GuardOrder): void {
-    if (this.#ended) return;
-    const bytes = this.#encoder.encode(formatOrder(order));
-    this.#writing = this.#orders.write(bytes).catch(() => {});
+  async #ended(): Promise<number> {
+    const report = await this.#next();
+    if (report?.type === "ended") return report.code;
+    throw new GuardError("Cannot tell how the command ended as the guard process was killed");
   }
+
+  /** The next report; `undefined` when the guard is gone, or says what makes no sense. */
+  async #next(): Promise<GuardReport | undefined> {
+    const { done, value } = await this.#reports.next();
+    return done ? undefined : value;
+  }
+
+  /** A guard that was killed takes no orders: who waits for its reports learns that it is gone. */
+  #send(order: GuardOrder): void {
+    const bytes = this.#encoder.encode(formatLine(order));
+    this.#writing = this.#writing.then(() => writeAll(this.#connection, bytes)).catch(() => {});
+  }
+}
+
+function listen(path: string): { accept(): Promise<Deno.UnixConn>; close(): void } & Disposable {
+  const listener = Deno.listen({ transport: "unix", path });
+  let open = true;
+  const close = () => {
+    if (open) listener.close();
+    open = false;
+  };
+  return { accept: () => listener.accept(), close, [Symbol.dispose]: close };
+}
+
+function spawn({ path, args }: CommandLine): Deno.ChildProcess {
+  try {
+    return new Deno.Command(path, {
+      args: [...args],
+      detached: true,
+      stdin: "inherit",
+      stdout: "inherit",
+      stderr: "inherit",
+    }).spawn();
+  } catch (cause) {
+    throw new GuardError("Cannot start the guard process: nothing was acquired", { cause });
+  }
+}
+
+function endNow(process: Deno.ChildProcess): void {
+  try {
+    process.kill("SIGKILL");
+  } catch {
+    // It has ended already.
+  }
+}
+
+async function* readReports(connection: Deno.UnixConn): AsyncGenerator<GuardReport> {
+  try {
+    const lines = readableOf(connection).pipeThrough(new TextDecoderStream())
+      .pipeThrough(new TextLines());
+    for await (const line of lines) {
+      const report = parseReport(line);
+      if (report === null) return;
+      yield report;
+    }
+  } catch {
+    // The connection broke, or was closed here.
+  }
+}
+
+/** The bytes of a connection. The platform's own stream closes it at the end, and it is closed here by its owner. */
+function readableOf(connection: Deno.UnixConn): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({
+    async pull(controller) {
+      const buffer = new Uint8Array(4_096);
+      const read = await connection.read(buffer);
+      if (read === null) controller.close();
+      else controller.enqueue(buffer.subarray(0, read));
+    },
+  });
+}
+
+async function writeAll(connection: Deno.UnixConn, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
 }

@@ -1,55 +1,59 @@
 /**
- * What a supervisor and its guard say to each other: one line each.
+ * What a supervisor and its guard say to each other: one JSON object a line.
  *
  * @module
  */
 
-/** What a guard is told. */
-export type GuardOrder =
+import { z } from "zod";
+
+const orderSchema = z.discriminatedUnion("type", [
   /** Kill at this instant of the guard's own clock, in milliseconds. The newest one counts. */
-  | { readonly type: "kill-at"; readonly atMs: number }
-  /** The process group to kill. */
-  | { readonly type: "watch"; readonly group: number }
-  /** The group is gone. End, and kill nothing. */
-  | { readonly type: "done" };
+  z.strictObject({ type: z.literal("kill-at"), atMs: z.number() }),
+  /** Start the program. It comes once. */
+  z.strictObject({
+    type: z.literal("start"),
+    path: z.string(),
+    args: z.array(z.string()),
+    env: z.record(z.string(), z.string()),
+  }),
+]);
 
-/** Writes an order. */
-export function formatOrder(order: GuardOrder): string {
-  switch (order.type) {
-    case "kill-at":
-      return `kill-at ${order.atMs}\n`;
-    case "watch":
-      return `watch ${order.group}\n`;
-    case "done":
-      return "done\n";
-  }
+/** What a guard is told. The end of the connection means that the supervisor is gone. */
+export type GuardOrder = z.infer<typeof orderSchema>;
+
+const reportSchema = z.discriminatedUnion("type", [
+  /** The guard is there. What its clock shows, in milliseconds. */
+  z.strictObject({ type: z.literal("ready"), nowMs: z.number() }),
+  /** The program runs. Its process id, which is the group's too: above 1, since 1 means every process. */
+  z.strictObject({ type: z.literal("started"), pid: z.number().int().min(2) }),
+  /** There is no such program. */
+  z.strictObject({ type: z.literal("not-found") }),
+  /** The program ended, and its group is gone. */
+  z.strictObject({ type: z.literal("ended"), code: z.number().int() }),
+]);
+
+/** What a guard tells. */
+export type GuardReport = z.infer<typeof reportSchema>;
+
+/** Writes an order or a report. */
+export function formatLine(message: GuardOrder | GuardReport): string {
+  return `${JSON.stringify(message)}\n`;
 }
 
-/**
- * Reads an order; `null` for a line that is none.
- *
- * A group is above 1: 0 means the reader's own group, and 1 every process of the machine.
- */
+/** Reads an order; `null` for a line that is none. */
 export function parseOrder(line: string): GuardOrder | null {
-  const [type, text = "", more] = line.split(" ");
-  if (more !== undefined) return null;
-  const isNumber = /^-?\d{1,15}(\.\d{1,20})?$/.test(text);
-  const value = Number(text);
-  if (type === "done" && text === "") return { type };
-  if (type === "kill-at" && isNumber) return { type, atMs: value };
-  if (type === "watch" && isNumber && Number.isSafeInteger(value) && value > 1) {
-    return { type, group: value };
+  return parse(orderSchema, line);
+}
+
+/** Reads a report; `null` for a line that is none. */
+export function parseReport(line: string): GuardReport | null {
+  return parse(reportSchema, line);
+}
+
+function parse<T>(schema: z.ZodType<T>, line: string): T | null {
+  try {
+    return schema.safeParse(JSON.parse(line)).data ?? null;
+  } catch {
+    return null;
   }
-  return null;
-}
-
-/** What a guard says first: its clock, in milliseconds. */
-export function formatReady(nowMs: number): string {
-  return `ready ${nowMs}\n`;
-}
-
-/** Reads what a guard says first; `null` for anything else. */
-export function parseReady(line: string): number | null {
-  const [, text] = /^ready (\d{1,15}(?:\.\d{1,20})?)$/.exec(line) ?? [];
-  return text === undefined ? null : Number(text);
 }

@@ -1,8 +1,8 @@
 /**
  * Runs a program under an authority, and stops it before the authority ends.
  *
- * The order matters. The guard knows the deadline before the program starts, and the group at once after. The program is
- * gone, with all that it started in its group, before any lease is released.
+ * The order matters. The guard knows the deadline before the program starts. The program is gone, with all that it started
+ * in its group, before any lease is released.
  *
  * @module
  */
@@ -10,9 +10,12 @@
 import type { DeploymentAuthority } from "../client/deployment.ts";
 import { AuthorityLostError } from "../client/errors.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { ChildGuard } from "./guard.ts";
+import { type ChildGuard, GuardError } from "./guard.ts";
 import type { CommandLine, GroupLeader, GroupSignal } from "./process_group.ts";
 import { childEnvironment, ddlMayHaveBegun, killAtMs, type PhaseText } from "./rules.ts";
+
+/** What a shell says of a program that SIGKILL ended. */
+const KILLED = 137;
 
 /** The program ended with an exit code above 0. */
 export class ChildFailedError extends Error {
@@ -39,12 +42,13 @@ export interface SuperviseParts {
   readonly guard: ChildGuard;
   readonly command: CommandLine;
   readonly phaseFile: PhaseFile;
-  readonly start: (command: CommandLine, env: Readonly<Record<string, string>>) => GroupLeader;
   readonly signal: (group: number, signal: GroupSignal) => boolean;
   /** Is told when the program runs: `pass` sends a signal on to its group. */
   readonly onStarted: (child: { readonly pid: number; pass(signal: GroupSignal): void }) => void;
   /** Is told when the program is being stopped. */
   readonly onStopping: (why: AuthorityLostError, killInMs: number) => void;
+  /** Is told when the guard was killed. The program is then killed too, and counts as ended by SIGKILL. */
+  readonly onGuardLost: (error: GuardError) => void;
 }
 
 /**
@@ -61,11 +65,8 @@ export async function supervise(
   const { clock, command, guard, phaseFile, signal } = parts;
   authority.signal.throwIfAborted();
   guard.killAt(authority.deadline.killAtMs);
-  const child = parts.start(
-    command,
-    childEnvironment({ ...contextOf(authority), phaseFile: phaseFile.path }),
-  );
-  guard.watch(child.pid);
+  const env = childEnvironment({ ...contextOf(authority), phaseFile: phaseFile.path });
+  const child = await guard.start(command, env);
   parts.onStarted({ pid: child.pid, pass: (one) => void signal(child.pid, one) });
 
   let cancelKill = () => {};
@@ -83,14 +84,26 @@ export async function supervise(
   if (authority.signal.aborted) stop();
   else authority.signal.addEventListener("abort", stop, { once: true });
 
-  const code = await child.ended;
-  authority.signal.removeEventListener("abort", stop);
-  cancelKill();
-  // What the program left running in its group must not outlive the lease.
-  signal(child.pid, "SIGKILL");
-  await guard.done();
-  if (ddlMayHaveBegun(phaseFile.read())) authority.ddlHasBegun();
-  if (code !== 0) throw new ChildFailedError(code);
+  try {
+    const code = await endOf(child, parts);
+    if (code !== 0) throw new ChildFailedError(code);
+  } finally {
+    authority.signal.removeEventListener("abort", stop);
+    cancelKill();
+    if (ddlMayHaveBegun(phaseFile.read())) authority.ddlHasBegun();
+  }
+}
+
+/** A guard that was killed leaves the program to us. Nobody can tell then how it would have ended. */
+async function endOf(child: GroupLeader, { signal, onGuardLost }: SuperviseParts): Promise<number> {
+  try {
+    return await child.ended;
+  } catch (error) {
+    if (!(error instanceof GuardError)) throw error;
+    signal(child.pid, "SIGKILL");
+    onGuardLost(error);
+    return KILLED;
+  }
 }
 
 function contextOf(authority: DeploymentAuthority) {

@@ -174,6 +174,25 @@ Deno.test("a caller that calls the work off gets its own reason, and both leases
   assert.deepEqual(await kinds(rig), []);
 });
 
+Deno.test("work that goes on after it was called off keeps its leases, and is told their deadlines", async () => {
+  using rig = new Rig();
+  const controller = new AbortController();
+  let told = 0;
+  const onDeadline = () => void told++;
+  const working = rig.client().deploy(
+    { operationId, signal: controller.signal, onDeadline },
+    async (authority) => {
+      controller.abort(new Error("called off"));
+      const before = told;
+      await new Promise<void>((done) => rig.clock.timer(25_000, done));
+      assert.ok(told > before);
+      assert.equal(authority.isLost, false);
+      return "cleaned up";
+    },
+  );
+  assert.equal(await rig.until(working), "cleaned up");
+});
+
 Deno.test("a hold that is refused gives the migration lease back", async () => {
   using rig = new Rig();
   let worked = false;

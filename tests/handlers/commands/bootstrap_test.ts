@@ -14,7 +14,7 @@ Deno.test("each command gives back what it does not need, the most harmful first
     ["serve", ["run", "write", "ffi", "sys"]],
     ["demo", ["run", "ffi", "sys"]],
     ["run", ["ffi", "sys"]],
-    ["run-guard", ["write", "ffi", "sys", "net"]],
+    ["run-guard", ["ffi", "sys"]],
     ["status", ["run", "write", "ffi", "sys"]],
     ["revoke", ["run", "write", "ffi", "sys"]],
     ["config", ["run", "write", "ffi", "sys", "net"]],

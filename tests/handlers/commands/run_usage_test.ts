@@ -33,7 +33,7 @@ async function parse(args: readonly string[]) {
 const parseRun = (args: readonly string[]) => parse(["run", ...args]);
 
 Deno.test("the guard is a command that help does not show", async () => {
-  assert.equal((await parse(["run-guard"])).code, 18);
+  assert.equal((await parse(["run-guard", "/a/socket"])).code, 18);
   const program = new Command("holdfast");
   const nothing = () => Promise.resolve(0);
   addRunCommands(program, fakeSystem(), { run: nothing, runGuard: nothing }, () => {});
