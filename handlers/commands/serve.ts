@@ -22,9 +22,9 @@ import { LeaseTime } from "../../lib/lease/lease_time.ts";
 import { startDeadline } from "../../lib/runtime/clock.ts";
 import { toHex } from "../../lib/runtime/entropy.ts";
 import type { Logger } from "../../lib/runtime/log.ts";
+import { createTracer } from "../../lib/tracing/create_tracer.ts";
 import { RefusalError, type ServeOptions } from "./options.ts";
 import { type Service, startService } from "./service.ts";
-import { createTracer } from "./tracing.ts";
 import type { System } from "./system.ts";
 
 /** How long the cluster may take to show that it is there: kubernetes-plugin 1. */

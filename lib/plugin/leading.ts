@@ -21,6 +21,7 @@ import type { KubeApi } from "../kube/api.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Entropy } from "../runtime/entropy.ts";
 import type { Logger } from "../runtime/log.ts";
+import type { Tracer } from "../tracing/tracer.ts";
 
 /** What {@linkcode createElection} takes. */
 export interface ElectionParts {
@@ -30,6 +31,8 @@ export interface ElectionParts {
   readonly logger: Logger;
   readonly registry: Registry;
   readonly identity: string;
+  /** Absent when tracing is off. */
+  readonly tracer?: Tracer;
 }
 
 /** Where the Lease is. */
@@ -59,6 +62,7 @@ export function createElection(parts: ElectionParts, place: LeasePlace | null): 
     identity,
     releaseOnStop: election.release_on_shutdown,
     timing: timingOf(election),
+    tracer: parts.tracer,
   });
 }
 

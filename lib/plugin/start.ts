@@ -14,6 +14,7 @@ import { KubeError } from "../kube/errors.ts";
 import { startDeadline } from "../runtime/clock.ts";
 import { toHex } from "../runtime/entropy.ts";
 import type { Logger } from "../runtime/log.ts";
+import { createTracer } from "../tracing/create_tracer.ts";
 import { type Connector, type OpenCluster, openCluster } from "./cluster.ts";
 import { watchConfigMaps } from "./config_map_watch.ts";
 import { ConfigMapStore } from "./config_maps.ts";
@@ -203,7 +204,8 @@ function createCandidate(
   if (!takesPart(config) || mode === "disabled") return null;
   const identity = election.identity ||
     `${podInfo.name ?? "holdfast"}-${toHex(entropy.bytes(4))}`;
-  const electionParts = { election, clock, entropy, logger, registry, identity };
+  const tracer = createTracer({ config: config.tracing, logger });
+  const electionParts = { election, clock, entropy, logger, registry, identity, tracer };
   if (leadsAlone) {
     logger.warn("this process leads without an election: never run a second one beside it");
     return createElection(electionParts, null);

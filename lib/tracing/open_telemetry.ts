@@ -15,7 +15,7 @@ export interface ProvidedSpan {
 
 /** The part of an OpenTelemetry `TracerProvider` that is needed. */
 export interface TracerProvider {
-  getTracer(name: string, version: string): {
+  getTracer(name: string): {
     startActiveSpan<R>(
       name: string,
       options: { readonly attributes: Readonly<Record<string, SpanValue>> },
@@ -30,21 +30,14 @@ const STATUS_ERROR = 2;
 /** The attribute for a class of errors, by OpenTelemetry's conventions. */
 const ERROR_TYPE = "error.type";
 
-/** What {@linkcode openTelemetryTracer} takes. */
-export interface OpenTelemetryOptions {
-  readonly provider: TracerProvider;
-  /** The version of the program, which each span carries. */
-  readonly version: string;
-}
-
 /**
  * Makes a tracer of a provider.
  *
  * @throws What the provider throws when it cannot be used; Deno's does when OpenTelemetry was not switched on at the start
  * of the process.
  */
-export function openTelemetryTracer({ provider, version }: OpenTelemetryOptions): Tracer {
-  const tracer = provider.getTracer("holdfast", version);
+export function openTelemetryTracer(provider: TracerProvider): Tracer {
+  const tracer = provider.getTracer("holdfast");
   // Deno's own one fails with the first span only. Better now than in the middle of the work.
   tracer.startActiveSpan("tracing starts", { attributes: {} }, (span) => span.end());
   return {

@@ -278,6 +278,41 @@ Deno.test("a task whose term ends before its worker is ready never runs", () =>
     assert.deepEqual(terms, []);
   }));
 
+Deno.test("a term that another task gave up at once gives its isolated tasks nothing to do", () =>
+  inWorld(async (world) => {
+    const a = world.candidate("a");
+    const terms: Term[] = [];
+    const workers: WorkerPair[] = [];
+    const done = runLeaderTasks({
+      candidate: a.elector,
+      tasks: [{ name: "first", run: (term) => term.resign() }, {
+        name: "count",
+        isolated: true,
+        worker: (name) => {
+          const pair = new WorkerPair({
+            name,
+            clock: world.clock,
+            tasks: { count: patient(terms) },
+          });
+          workers.push(pair);
+          return pair;
+        },
+      }],
+      timing: TIMING,
+      clock: world.clock,
+      logger: a.log,
+      onTaskError: (error) => assert.fail(error),
+      exit: (code) => assert.fail(`exit ${code}`),
+    });
+    a.elector.start();
+    await world.clock.advance(1_000);
+    assert.equal(only(workers).terminated, true);
+    assert.deepEqual(terms, []);
+    assert.equal(world.leases.read(LEASE).spec?.holderIdentity, undefined);
+    await a.stop();
+    await done;
+  }));
+
 Deno.test("an isolated task that throws ends the term, and its error reaches the program", () =>
   inWorld(async (world) => {
     const isolated = new Isolated(world, () => Promise.reject(new RangeError("no such table")));

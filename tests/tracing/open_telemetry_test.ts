@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createTracer } from "../../handlers/commands/tracing.ts";
+import { createTracer } from "../../lib/tracing/create_tracer.ts";
 import {
   openTelemetryTracer,
   type ProvidedSpan,
@@ -11,8 +11,8 @@ import { MemoryLog } from "../election/world.ts";
 class Recorder implements TracerProvider {
   readonly events: unknown[] = [];
 
-  getTracer(name: string, version: string) {
-    this.events.push(["tracer", name, version]);
+  getTracer(name: string) {
+    this.events.push(["tracer", name]);
     return {
       startActiveSpan: <R>(
         name: string,
@@ -37,9 +37,9 @@ class Recorder implements TracerProvider {
 
 Deno.test("a span begins with what is known, gets what becomes known, and ends with the work", async () => {
   const provider = new Recorder();
-  const tracer = openTelemetryTracer({ provider, version: "1.2.3" });
+  const tracer = openTelemetryTracer(provider);
   assert.deepEqual(provider.events, [
-    ["tracer", "holdfast", "1.2.3"],
+    ["tracer", "holdfast"],
     ["start", "tracing starts", {}],
     ["end"],
   ]);
@@ -58,7 +58,7 @@ Deno.test("a span begins with what is known, gets what becomes known, and ends w
 
 Deno.test("work that throws, or fails without throwing, shows the class of the error alone", async () => {
   const provider = new Recorder();
-  const tracer = openTelemetryTracer({ provider, version: "1" });
+  const tracer = openTelemetryTracer(provider);
   const error = new RangeError("secret text");
   await assert.rejects(tracer.span("work", {}, () => Promise.reject(error)), error);
   await assert.rejects(tracer.span("work", {}, () => Promise.reject("secret text")));
