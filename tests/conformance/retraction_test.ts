@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { LEASES } from "../../lib/kube/resources.ts";
-import { holdName, slotName } from "../../lib/lease/names.ts";
+import { holdName, slotName } from "../../lib/records/names.ts";
+import type { DeploymentClient } from "../service/deployment_client.ts";
 import { InProcessService } from "../service/in_process.ts";
 import { Between, GROUP_READ, HOLD_WRITE, SLOT_WRITE } from "./between.ts";
 import { referenceHash } from "./reference_form.ts";
@@ -181,6 +182,39 @@ for (const [kind, name, write] of kinds) {
     mustBe(await other.client().renew("op-1", token, { kind }), 200);
   });
 }
+
+Deno.test("two re-grants that fail across each other may cost the holder its token, and never give the mutex away", async () => {
+  const [first, second] = [new Between(), new Between()];
+  using a = new InProcessService({ send: first.wrap });
+  using b = new InProcessService({ fake: a.fake, clock: a.clock, seed: 2, send: second.wrap });
+  const token = await granted(a.client());
+  mustBe(await b.client().observe(), 200);
+  const written = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  const later = Promise.withResolvers<Awaited<ReturnType<DeploymentClient["grant"]>>>();
+  // The second one replaces what the first one wrote, and looks only when the first one could not take it back.
+  first.after(SLOT_WRITE, async () => {
+    later.resolve(b.client().grant("op-1", "tenant"));
+    await written.promise;
+    setStatus(a, { updatePhase: "Failover" });
+  });
+  second.after(SLOT_WRITE, async () => {
+    written.resolve();
+    await ended.promise;
+  });
+  mustBeUnstable(await a.client().grant("op-1", "tenant"), "OrderedUpdate");
+  ended.resolve();
+  mustBeUnstable(await later.promise, "OrderedUpdate");
+
+  // What was restored is the first one's token, which nobody has. The holder learns that its authority is over.
+  const { operationId, state } = storedRecord(a);
+  assert.deepEqual([operationId, state], ["op-1", "active"]);
+  mustBe(await a.client().renew("op-1", token), 403, "token_mismatch");
+  setStatus(a, { updatePhase: "" });
+  mustBe(await a.client().grant("op-2", "tenant"), 409, "held");
+  // And its operation gets the lease back by the same call as after any lost answer.
+  mustBe(await a.client().grant("op-1", "tenant"), 200);
+});
 
 Deno.test("a hold whose migration is gone by the look is taken back, and 403", async () => {
   const between = new Between();

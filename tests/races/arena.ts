@@ -12,9 +12,9 @@ import {
 import type { KubeApi, Stored } from "../../lib/kube/api.ts";
 import { ConflictError, NotFoundError } from "../../lib/kube/errors.ts";
 import { LEASES } from "../../lib/kube/resources.ts";
-import { slotName } from "../../lib/lease/names.ts";
-import type { LeaseRecord } from "../../lib/lease/record.ts";
-import { LeaseStore, type StoredRecord } from "../../lib/lease/store.ts";
+import { slotName } from "../../lib/records/names.ts";
+import type { LeaseRecord } from "../../lib/records/record.ts";
+import { LeaseStore, type StoredRecord } from "../../lib/records/store.ts";
 import type { DeploymentClient } from "../service/deployment_client.ts";
 import { setStatus } from "../service/orders.ts";
 import type { LeaseHistory } from "./lease_history.ts";
@@ -81,7 +81,12 @@ export class Arena {
     return { generation, version: BigInt(metadata.resourceVersion) };
   }
 
-  /** Puts the annotation on the group that asks for a revocation, or takes it off. Returns the version of that write. */
+  /**
+   * Puts the annotation on the group that asks for a revocation, or takes it off. Each request has a value of its own: by
+   * its value alone whoever completes a revocation knows that it is still the same one (deploy-api 7.8).
+   *
+   * @returns The version of that write.
+   */
   async askForRevocation(value: string | null): Promise<bigint> {
     const { metadata } = await this.parts.api.patch(MYSQL_FAILOVER_GROUPS, this.#name, {
       type: "merge",

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { MYSQL_FAILOVER_GROUPS } from "../../lib/group/types.ts";
 import { LEASES } from "../../lib/kube/resources.ts";
-import { gateName, holdName, slotName } from "../../lib/lease/names.ts";
-import { parseRecord } from "../../lib/lease/record.ts";
+import { gateName, holdName, slotName } from "../../lib/records/names.ts";
+import { parseRecord } from "../../lib/records/record.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { clusterTest } from "../cluster/cluster_test_support.ts";
 import { member } from "../cluster/raw_client.ts";

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { hashToken } from "../../lib/lease/record.ts";
+import { hashToken } from "../../lib/records/record.ts";
 import { type Fault, seededEntropy } from "../../lib/testing/mod.ts";
 import type { Answer } from "../service/deployment_client.ts";
 import { type FakeArena, openFakeArena } from "./fake_arena.ts";

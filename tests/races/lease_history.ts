@@ -10,8 +10,11 @@
 import assert from "node:assert/strict";
 import type { KubeApi, Stored, WatchEvent } from "../../lib/kube/api.ts";
 import { type Lease, LEASES } from "../../lib/kube/resources.ts";
-import { DEPLOYMENT_GATE_ANNOTATION, DEPLOYMENT_LEASE_ANNOTATION } from "../../lib/lease/names.ts";
-import { type LeaseRecord, parseRecord } from "../../lib/lease/record.ts";
+import {
+  DEPLOYMENT_GATE_ANNOTATION,
+  DEPLOYMENT_LEASE_ANNOTATION,
+} from "../../lib/records/names.ts";
+import { type LeaseRecord, parseRecord } from "../../lib/records/record.ts";
 
 const PATIENCE_MS = 20_000;
 /** A Lease of the history's own, written to find out how far the watch is. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { LeaseRecord } from "../../lib/lease/record.ts";
+import type { LeaseRecord } from "../../lib/records/record.ts";
 import { HistoryJudge, type Version } from "./lease_history.ts";
 
 const record: LeaseRecord = {

@@ -1,7 +1,7 @@
 /** Two leaders while the API server is restarted under them. */
 
 import assert from "node:assert/strict";
-import { hashToken } from "../../lib/lease/record.ts";
+import { hashToken } from "../../lib/records/record.ts";
 import { clusterTest } from "../cluster/cluster_test_support.ts";
 import type { Answer } from "../service/deployment_client.ts";
 import { TwoLeaders } from "./process_arena.ts";
