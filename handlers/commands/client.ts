@@ -12,7 +12,6 @@ import { clientFrom, type ClientSettings, type HoldfastClient } from "../../lib/
 import { systemClock, systemEntropy } from "./system.ts";
 
 export * from "../../lib/client/mod.ts";
-export { systemClock, systemEntropy };
 
 /**
  * Makes a client from the environment: `HOLDFAST_URL`, `HOLDFAST_CA_FILE`, `HOLDFAST_TOKEN_FILE`, `HOLDFAST_GROUP` and

@@ -332,7 +332,7 @@ function checkedName(option: string, value: string): string {
 }
 
 function checkedUrl(text: string): string {
-  const url = URL.parse(text);
+  const url = parsedUrl(text);
   if (url === null || url.protocol !== "https:") {
     throw new ClientSettingsError(
       "Cannot call the service as its URL must begin with https://: it may be set with HOLDFAST_URL",
@@ -344,4 +344,13 @@ function checkedUrl(text: string): string {
     );
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+}
+
+/** Node 20 has no `URL.parse`. */
+function parsedUrl(text: string): URL | null {
+  try {
+    return new URL(text);
+  } catch {
+    return null;
+  }
 }
