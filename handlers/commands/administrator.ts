@@ -5,8 +5,8 @@
  */
 
 import { connect, type ConnectedClient } from "../../lib/kube/mod.ts";
-import { LeaseTime } from "../../lib/lease/lease_time.ts";
-import type { LeaseInstant } from "../../lib/lease/rules.ts";
+import { LeaseTime } from "../../lib/lease_time/lease_time.ts";
+import type { LeaseInstant } from "../../lib/lease_time/lease_time.ts";
 import type { System } from "./system.ts";
 
 /** A cluster that was found, and its time. */

@@ -14,8 +14,8 @@ import {
 } from "../../lib/client/errors.ts";
 import { GroupNotFoundError } from "../../lib/group/topology.ts";
 import { ClusterConfigError, KubeError, NoClusterError } from "../../lib/kube/mod.ts";
-import { ForeignOwnerError } from "../../lib/lease/lease_object.ts";
-import { RecordError } from "../../lib/lease/record.ts";
+import { ForeignOwnerError } from "../../lib/records/lease_object.ts";
+import { RecordError } from "../../lib/records/record.ts";
 import { ContendedError } from "../../lib/lease/turn.ts";
 
 /** It was refused, or something could not be read. */

@@ -23,7 +23,7 @@ import type { KubeApi } from "../../lib/kube/api.ts";
 import { LeaseCoordinator } from "../../lib/lease/coordinator.ts";
 import { LeaseMetrics } from "../../lib/lease/metrics.ts";
 import { KeyedQueue } from "../../lib/lease/queue.ts";
-import { LeaseStore } from "../../lib/lease/store.ts";
+import { LeaseStore } from "../../lib/records/store.ts";
 import type { CoordinatorParts } from "../../lib/lease/turn.ts";
 import type { ServiceParts } from "./service.ts";
 

@@ -18,7 +18,7 @@ import {
   NoClusterError,
 } from "../../lib/kube/mod.ts";
 import { callMetrics } from "../../lib/kube/metrics.ts";
-import { LeaseTime } from "../../lib/lease/lease_time.ts";
+import { LeaseTime } from "../../lib/lease_time/lease_time.ts";
 import { startDeadline } from "../../lib/runtime/clock.ts";
 import { toHex } from "../../lib/runtime/entropy.ts";
 import type { Logger } from "../../lib/runtime/log.ts";

@@ -18,14 +18,14 @@ import {
 import { startCertificateRotation } from "../../lib/host/certificate_rotation.ts";
 import { InFlight } from "../../lib/host/in_flight.ts";
 import type { Lifecycle } from "../../lib/host/lifecycle.ts";
-import type { ListenAddress } from "../../lib/host/listen_address.ts";
+import type { ListenAddress } from "../../lib/config/listen_address.ts";
 import type { FetchHandler, Listener } from "../../lib/host/listener.ts";
 import type { Metrics } from "../../lib/host/metrics.ts";
 import { startPlainListener } from "../../lib/host/plain_listener.ts";
 import { startTlsListener } from "../../lib/host/tls_listener.ts";
 import type { KubeApi } from "../../lib/kube/api.ts";
-import type { LeaseTime } from "../../lib/lease/lease_time.ts";
-import { leaseTimeMetrics } from "../../lib/lease/time_metrics.ts";
+import type { LeaseTime } from "../../lib/lease_time/lease_time.ts";
+import { leaseTimeMetrics } from "../../lib/lease_time/metrics.ts";
 import { type Clock, sleep, startDeadline } from "../../lib/runtime/clock.ts";
 import type { Entropy } from "../../lib/runtime/entropy.ts";
 import type { Logger } from "../../lib/runtime/log.ts";

@@ -5,7 +5,7 @@
  */
 
 import type { Refusal } from "../../lib/lease/rules.ts";
-import { expiresAtMs } from "../../lib/lease/record.ts";
+import { expiresAtMs } from "../../lib/records/record.ts";
 
 const escapes: Readonly<Record<string, string>> = {
   "<": "\\u003c",

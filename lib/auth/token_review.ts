@@ -14,7 +14,7 @@
 
 import type { KubeApi } from "../kube/api.ts";
 import { TOKEN_REVIEWS, type TokenReview } from "../kube/resources.ts";
-import { sha256Hex } from "../lease/sha256.ts";
+import { sha256Hex } from "../records/sha256.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Caller } from "./authorize.ts";
 import { isDnsLabel, isDnsSubdomain } from "./dns_names.ts";

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { formatListenAddress, parseListenAddress } from "../host/listen_address.ts";
+import { formatListenAddress, parseListenAddress } from "./listen_address.ts";
 import { joinLayers, type Layer, readVariables, settingFromText } from "./env.ts";
 import type { KeyTable } from "./keys.ts";
 

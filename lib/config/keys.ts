@@ -5,7 +5,7 @@
  * @module
  */
 import { z } from "zod";
-import { type ListenAddress, parseListenAddress } from "../host/listen_address.ts";
+import { type ListenAddress, parseListenAddress } from "./listen_address.ts";
 import { formatDuration, parseDuration } from "./duration.ts";
 
 /** What a key takes. It decides how the text of an environment variable is read. */

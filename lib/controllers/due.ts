@@ -8,7 +8,7 @@
  * @module
  */
 
-import type { LeaseTimeReading } from "../lease/estimator.ts";
+import type { LeaseTimeReading } from "../lease_time/estimator.ts";
 import type { Due } from "./group_controller.ts";
 
 /** The longest wait in one piece, in milliseconds: timers of a longer time are not portable. */

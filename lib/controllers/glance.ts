@@ -10,15 +10,15 @@
 import { effectiveGeneration } from "../group/gate.ts";
 import { GateError, gateFacts, type GateRecord, parseGate } from "../group/gate_lease.ts";
 import { statusFacts } from "../group/phases.ts";
-import type { LeaseTimeReading } from "../lease/estimator.ts";
-import { readLease } from "../lease/lease_object.ts";
+import type { LeaseTimeReading } from "../lease_time/estimator.ts";
+import { readLease } from "../records/lease_object.ts";
 import {
   DEPLOYMENT_GROUP_LABEL,
   DEPLOYMENT_KIND_LABEL,
   DEPLOYMENT_STATE_LABEL,
   GATE_KIND,
-} from "../lease/names.ts";
-import { expiresAtMs, type LeaseRecord, RecordError } from "../lease/record.ts";
+} from "../records/names.ts";
+import { expiresAtMs, type LeaseRecord, RecordError } from "../records/record.ts";
 import type { GroupSight } from "./group_controller.ts";
 
 /** What a glance at a group comes to. */

@@ -5,11 +5,12 @@
  * @module
  */
 
-import { GROUP_KIND, MYSQL_FAILOVER_GROUPS, type MysqlFailoverGroup } from "../group/types.ts";
+import { MYSQL_FAILOVER_GROUPS, type MysqlFailoverGroup } from "../group/types.ts";
+import { GROUP_KIND } from "../records/names.ts";
 import type { KubeObject, ObjectList, ObjectName, Resource, Stored } from "../kube/api.ts";
 import { type Lease, LEASES } from "../kube/resources.ts";
 import { compareVersions } from "../kube/versions.ts";
-import { ownedBy } from "../lease/lease_object.ts";
+import { ownedBy } from "../records/lease_object.ts";
 import type { GroupSight } from "./group_controller.ts";
 import type { KnownVersions } from "./rewind_guard.ts";
 

@@ -11,7 +11,7 @@
 import type { MysqlFailoverGroup } from "../group/types.ts";
 import type { Stored } from "../kube/api.ts";
 import type { Lease } from "../kube/resources.ts";
-import type { GroupIdentity } from "../lease/store.ts";
+import type { GroupIdentity } from "../records/store.ts";
 import type { Turn } from "../lease/turn.ts";
 
 /**

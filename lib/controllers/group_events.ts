@@ -4,10 +4,11 @@
  * @module
  */
 
-import { GROUP_API_VERSION, GROUP_KIND, type MysqlFailoverGroup } from "../group/types.ts";
+import type { MysqlFailoverGroup } from "../group/types.ts";
+import { GROUP_API_VERSION, GROUP_KIND } from "../records/names.ts";
 import type { Stored } from "../kube/api.ts";
-import type { LeaseRecord } from "../lease/record.ts";
-import type { GroupIdentity } from "../lease/store.ts";
+import type { LeaseRecord } from "../records/record.ts";
+import type { GroupIdentity } from "../records/store.ts";
 import type { EventReport, EventSubject } from "./events.ts";
 
 /** A lease was revoked: the note gives kind, operation, instance and reason, in this order. */

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { LeaseClock } from "../lease/lease_time.ts";
+import type { LeaseClock } from "../lease_time/lease_time.ts";
 import type { CancelTimer, Clock } from "../runtime/clock.ts";
 import type { Entropy } from "../runtime/entropy.ts";
 import { type Instant, instantsOf, waitMs } from "./due.ts";

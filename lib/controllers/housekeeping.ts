@@ -13,9 +13,9 @@
  */
 
 import type { Adoption } from "../lease/adoption.ts";
-import { expiresAtMs, type LeaseRecord } from "../lease/record.ts";
+import { expiresAtMs, type LeaseRecord } from "../records/record.ts";
 import { settleAll } from "../lease/settle.ts";
-import type { GroupIdentity } from "../lease/store.ts";
+import type { GroupIdentity } from "../records/store.ts";
 import { ContendedError, type CoordinatorParts, TRIES, type Turn } from "../lease/turn.ts";
 import { glance } from "./glance.ts";
 import type { Due, GroupController, GroupSight } from "./group_controller.ts";

@@ -28,8 +28,8 @@ import {
 } from "../group/types.ts";
 import type { KubeApi, Stored } from "../kube/api.ts";
 import { ConflictError } from "../kube/errors.ts";
-import { DEPLOYMENT_KIND_LABEL, DEPLOYMENT_STATE_LABEL } from "../lease/names.ts";
-import type { GroupIdentity } from "../lease/store.ts";
+import { DEPLOYMENT_KIND_LABEL, DEPLOYMENT_STATE_LABEL } from "../records/names.ts";
+import type { GroupIdentity } from "../records/store.ts";
 import { ContendedError, TRIES, type Turn } from "../lease/turn.ts";
 import type { Due, GroupController, GroupSight } from "./group_controller.ts";
 import { isOwnPlanner, plannedOf } from "./planned_gate.ts";

@@ -8,8 +8,8 @@
 import type { Planner } from "../group/admission.ts";
 import { judgeLeftBehind, LEFT_BEHIND_MS } from "../group/admission_rules.ts";
 import { GateError, parseGate, type PlannedAdmission } from "../group/gate_lease.ts";
-import type { GroupIdentity } from "../lease/store.ts";
-import { DEPLOYMENT_KIND_LABEL, GATE_KIND } from "../lease/names.ts";
+import type { GroupIdentity } from "../records/store.ts";
+import { DEPLOYMENT_KIND_LABEL, GATE_KIND } from "../records/names.ts";
 import type { Turn } from "../lease/turn.ts";
 import type { Due, GroupController, GroupSight } from "./group_controller.ts";
 

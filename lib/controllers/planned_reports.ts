@@ -6,7 +6,7 @@
 
 import { Counter, Histogram, type Registry } from "prom-client";
 import { DEPLOYMENT_HOLD } from "../group/planned_request.ts";
-import type { GroupIdentity } from "../lease/store.ts";
+import type { GroupIdentity } from "../records/store.ts";
 import type { EventReport } from "./events.ts";
 import { groupSubject } from "./group_events.ts";
 

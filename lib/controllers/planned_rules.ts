@@ -23,7 +23,7 @@ import {
   type Validation,
 } from "../group/planned_request.ts";
 import { type MysqlFailoverGroup, PLANNED_FAILOVER_ANNOTATION } from "../group/types.ts";
-import { expiresAtMs, type LeaseRecord } from "../lease/record.ts";
+import { expiresAtMs, type LeaseRecord } from "../records/record.ts";
 
 /** What the controller read. */
 export interface PlannedSnapshot {

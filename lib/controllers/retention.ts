@@ -10,8 +10,8 @@
 import type { KubeApi, Stored } from "../kube/api.ts";
 import { ConflictError, NotFoundError } from "../kube/errors.ts";
 import { type Lease, LEASES } from "../kube/resources.ts";
-import type { LeaseTimeReading } from "../lease/estimator.ts";
-import { DEPLOYMENT_KIND_LABEL, DEPLOYMENT_STATE_LABEL } from "../lease/names.ts";
+import type { LeaseTimeReading } from "../lease_time/estimator.ts";
+import { DEPLOYMENT_KIND_LABEL, DEPLOYMENT_STATE_LABEL } from "../records/names.ts";
 import type { Turn } from "../lease/turn.ts";
 import type { Due, GroupController, GroupSight } from "./group_controller.ts";
 

@@ -21,12 +21,12 @@
 import type { CallOptions, KubeApi, Stored } from "../kube/api.ts";
 import { ConflictError, KubeError, NotFoundError } from "../kube/errors.ts";
 import { LEASES } from "../kube/resources.ts";
-import { ownedBy, readLease } from "../lease/lease_object.ts";
-import type { LeaseClock } from "../lease/lease_time.ts";
-import { DEPLOYMENT_KIND_LABEL, DEPLOYMENT_STATE_LABEL } from "../lease/names.ts";
-import { expiresAtMs, type LeaseRecord, RecordError } from "../lease/record.ts";
-import type { LeaseInstant } from "../lease/rules.ts";
-import type { GroupIdentity, LeaseStore, StoredRecord } from "../lease/store.ts";
+import { ownedBy, readLease } from "../records/lease_object.ts";
+import type { LeaseClock } from "../lease_time/lease_time.ts";
+import { DEPLOYMENT_KIND_LABEL, DEPLOYMENT_STATE_LABEL } from "../records/names.ts";
+import { expiresAtMs, type LeaseRecord, RecordError } from "../records/record.ts";
+import type { LeaseInstant } from "../lease_time/lease_time.ts";
+import type { GroupIdentity, LeaseStore, StoredRecord } from "../records/store.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type Entropy, toHex } from "../runtime/entropy.ts";
 import {

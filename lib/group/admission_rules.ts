@@ -4,8 +4,9 @@
  * @module
  */
 
-import { byExpiry, expiresAtMs, type LeaseRecord } from "../lease/record.ts";
-import type { Admission, LeaseInstant } from "../lease/rules.ts";
+import { byExpiry, expiresAtMs, type LeaseRecord } from "../records/record.ts";
+import type { Admission } from "./allowance.ts";
+import type { LeaseInstant } from "../lease_time/lease_time.ts";
 import type { PlannedAdmission } from "./gate_lease.ts";
 import { operationPhase, PLANNED_OPERATIONS, type PlannedOperation } from "./phases.ts";
 import type { MysqlFailoverGroup } from "./types.ts";

@@ -11,13 +11,13 @@
 import { z } from "zod";
 import type { Stored } from "../kube/api.ts";
 import type { Lease } from "../kube/resources.ts";
-import { ownedBy, ownedMetadata } from "../lease/lease_object.ts";
+import { ownedBy, ownedMetadata } from "../records/lease_object.ts";
 import {
   DEPLOYMENT_GATE_ANNOTATION,
   DEPLOYMENT_KIND_LABEL,
   GATE_KIND,
   gateName,
-} from "../lease/names.ts";
+} from "../records/names.ts";
 import type { GateFacts } from "./gate.ts";
 import { PLANNED_OPERATIONS, type PlannedOperation } from "./phases.ts";
 import type { MysqlFailoverGroup } from "./types.ts";

@@ -5,7 +5,7 @@
  */
 
 import type { Stored } from "../kube/api.ts";
-import { byExpiry, type LeaseKind, type LeaseRecord } from "../lease/record.ts";
+import { byExpiry, type LeaseKind, type LeaseRecord } from "../records/record.ts";
 import { condition, unstableReason } from "./stability.ts";
 import type { MysqlFailoverGroup } from "./types.ts";
 

@@ -6,7 +6,7 @@
  */
 
 import { parseDuration } from "../config/duration.ts";
-import type { LeaseRecord } from "../lease/record.ts";
+import type { LeaseRecord } from "../records/record.ts";
 import type { MysqlFailoverGroup } from "./types.ts";
 
 const MINUTE_MS = 60_000;

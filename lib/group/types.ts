@@ -11,11 +11,7 @@
 import { z } from "zod";
 import type { Resource } from "../kube/api.ts";
 import { kubeObject, resource } from "../kube/resources.ts";
-
-/** The API version of the operator's resources, as owner references name it. */
-export const GROUP_API_VERSION = "shipstream.io/v1alpha1";
-/** The kind of a group, as owner references name it. */
-export const GROUP_KIND = "MysqlFailoverGroup";
+import { GROUP_KIND } from "../records/names.ts";
 
 /** Annotation on a group: revoke all its leases. Any value counts, also an empty one (deploy-api 7.8). */
 export const REVOKE_ANNOTATION = "bloodraven.shipstream.io/revoke-deployment-leases";

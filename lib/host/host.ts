@@ -23,7 +23,7 @@ import type { Host, HostPlugin, HostSystem, StartHook, Worker } from "./hooks.ts
 import { createLifecycle, type ExitCode, type Lifecycle } from "./lifecycle.ts";
 import type { ShutdownHook, ShutdownStage } from "./lifecycle.ts";
 import type { FetchHandler, Listener } from "./listener.ts";
-import type { ListenAddress } from "./listen_address.ts";
+import type { ListenAddress } from "../config/listen_address.ts";
 import { createLogger } from "./log.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { startPlainListener } from "./plain_listener.ts";

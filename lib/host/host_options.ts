@@ -9,7 +9,7 @@ import { libraryPurpose, loadConfig } from "../config/layers.ts";
 import type { Config } from "../config/schema.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { HostPlugin, HostSystem } from "./hooks.ts";
-import type { ListenAddress } from "./listen_address.ts";
+import type { ListenAddress } from "../config/listen_address.ts";
 import type { ListenerLimits, ListenerOptions } from "./listener.ts";
 import type { ProbePaths } from "./probes.ts";
 

@@ -16,7 +16,7 @@ import { getRequestListener, RequestError } from "@hono/node-server";
 import { z } from "zod";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/log.ts";
-import { formatListenAddress, type ListenAddress } from "./listen_address.ts";
+import { formatListenAddress, type ListenAddress } from "../config/listen_address.ts";
 import type { ListenerEnv } from "./raw_target.ts";
 import { refusalResponse, refusalStatus, refusalText } from "./refusal.ts";
 

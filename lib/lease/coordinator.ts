@@ -18,9 +18,9 @@ import {
   type Renewed,
   type RenewInput,
 } from "./holder_requests.ts";
-import type { LeaseRecord, RevocationReason } from "./record.ts";
+import type { LeaseRecord, RevocationReason } from "../records/record.ts";
 import { readForRevocation, revokeGroup, revokeOperation } from "./revoke.ts";
-import type { GroupIdentity } from "./store.ts";
+import type { GroupIdentity } from "../records/store.ts";
 import { type CoordinatorParts, inGroupTurn, inRequestTurn, type Refused } from "./turn.ts";
 import { view, type Viewed } from "./view.ts";
 

@@ -15,10 +15,10 @@
 import type { ConfirmedTopology } from "../group/topology.ts";
 import { toHex } from "../runtime/entropy.ts";
 import { startDeadline } from "../runtime/clock.ts";
-import { holdName, type LeaseKind, slotName, tombstoneName } from "./names.ts";
-import { hashToken, type Holder, type LeaseRecord } from "./record.ts";
+import { holdName, type LeaseKind, slotName, tombstoneName } from "../records/names.ts";
+import { hashToken, type Holder, type LeaseRecord } from "../records/record.ts";
+import type { Admission } from "../group/allowance.ts";
 import {
-  type Admission,
   decideGrant,
   type GrantDecision,
   judgeLook,
@@ -27,7 +27,7 @@ import {
   type Refusal,
   retracted,
 } from "./rules.ts";
-import type { StoredRecord } from "./store.ts";
+import type { StoredRecord } from "../records/store.ts";
 import { writeTombstone } from "./tombstone.ts";
 import {
   ContendedError,

@@ -6,8 +6,8 @@
 
 import type { Authorized } from "../auth/access.ts";
 import type { ConfirmedTopology, Topology, TopologyReads } from "../group/topology.ts";
-import { holdName, type LeaseKind, slotName, tombstoneName } from "./names.ts";
-import type { Holder, LeaseRecord } from "./record.ts";
+import { holdName, type LeaseKind, slotName, tombstoneName } from "../records/names.ts";
+import type { Holder, LeaseRecord } from "../records/record.ts";
 import {
   claimedInstance,
   decideRelease,
@@ -15,7 +15,7 @@ import {
   type HolderClaim,
   judgeLook,
 } from "./rules.ts";
-import type { StoredRecord } from "./store.ts";
+import type { StoredRecord } from "../records/store.ts";
 import { ContendedError, mustBeSameGroup, type Refused, type RequestTurn, TRIES } from "./turn.ts";
 
 /** Which lease a holder means, and its proof. */

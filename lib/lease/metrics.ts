@@ -6,7 +6,7 @@
 
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { Clock } from "../runtime/clock.ts";
-import type { LeaseKind, LeaseRecord } from "./record.ts";
+import type { LeaseKind, LeaseRecord } from "../records/record.ts";
 
 /** How a grant ended, as far as the contract counts it. */
 export type GrantResult = "granted" | "conflict" | "unstable" | "unauthorized";

@@ -15,11 +15,16 @@ import type { MysqlFailoverGroup } from "../group/types.ts";
 import type { ObjectList } from "../kube/api.ts";
 import type { Lease } from "../kube/resources.ts";
 import type { Adoption } from "./adoption.ts";
-import { ownedBy } from "./lease_object.ts";
-import { holdName, slotName, tombstoneName } from "./names.ts";
-import { encodeRecord, type LeaseRecord, RecordError, type RevocationReason } from "./record.ts";
+import { ownedBy } from "../records/lease_object.ts";
+import { holdName, slotName, tombstoneName } from "../records/names.ts";
+import {
+  encodeRecord,
+  type LeaseRecord,
+  RecordError,
+  type RevocationReason,
+} from "../records/record.ts";
 import { settled, standing } from "./rules.ts";
-import type { StoredRecord } from "./store.ts";
+import type { StoredRecord } from "../records/store.ts";
 import { writeTombstone } from "./tombstone.ts";
 import { ContendedError, identity, TRIES, type Turn } from "./turn.ts";
 

@@ -14,44 +14,15 @@
  * @module
  */
 
-import { expiresAtMs, formatTime, sameHolder, tokenMatches } from "./record.ts";
-import type { Holder, LeaseKind, LeaseRecord, RevocationReason } from "./record.ts";
+import { type Admission, blockedReason } from "../group/allowance.ts";
+import type { LeaseInstant } from "../lease_time/lease_time.ts";
+import { expiresAtMs, formatTime, sameHolder, tokenMatches } from "../records/record.ts";
+import type { Holder, LeaseKind, LeaseRecord, RevocationReason } from "../records/record.ts";
 
 /** The shortest lease that a caller gets, in seconds. deploy-api 2.2. */
 export const MIN_TTL_SECONDS = 5;
 /** The longest lease that a caller gets, in seconds. deploy-api 2.2. */
 export const MAX_TTL_SECONDS = 120;
-
-/** The time, as far as it is known: the API server's clock shows a value from `earliestMs` to `latestMs`. */
-export interface LeaseInstant {
-  /** Milliseconds since 1970; expiry is judged by it. */
-  readonly earliestMs: number;
-  /** Milliseconds since 1970; new expiries count from it. */
-  readonly latestMs: number;
-  /** False when the two are too far apart (`max_clock_offset`): then nobody's expired lease is taken away. */
-  readonly certain: boolean;
-}
-
-/** What the group, its gate and the generation table allow at the time of a read. */
-export interface Admission {
-  /** The effective generation. */
-  readonly generation: number;
-  /** The revoke annotation is on the group. */
-  readonly revocationRequested: boolean;
-  /** The reason for which topology alone closes the API (deploy-api 7.1 steps 2 and 3), or `""`. */
-  readonly topologyBlocked: string;
-  /** The name of a planned operation that the gate admits, or `""` (deploy-api 7.1 step 4). */
-  readonly reserved: string;
-  /** The reason for which the group is unstable (deploy-api 5), or `""`. */
-  readonly unstable: string;
-}
-
-/** The reason of a 423, or `""` when the runtime gate is open: deploy-api 7.1, in its order. */
-export function blockedReason(admission: Admission): string {
-  if (admission.revocationRequested) return "DeploymentRevocationPending";
-  if (admission.topologyBlocked !== "") return admission.topologyBlocked;
-  return admission.reserved;
-}
 
 /** Why a request is refused. The HTTP room turns each into one answer of deploy-api 1.5. */
 export type Refusal =

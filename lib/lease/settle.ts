@@ -8,10 +8,10 @@
 import type { ConfirmedTopology } from "../group/topology.ts";
 import type { ObjectList } from "../kube/api.ts";
 import type { Lease } from "../kube/resources.ts";
-import { ownedBy } from "./lease_object.ts";
-import { byExpiry, RecordError } from "./record.ts";
+import { ownedBy } from "../records/lease_object.ts";
+import { byExpiry, RecordError } from "../records/record.ts";
 import { settled, standing } from "./rules.ts";
-import type { StoredRecord } from "./store.ts";
+import type { StoredRecord } from "../records/store.ts";
 import type { Turn } from "./turn.ts";
 
 /** Stores what the look found, the mutex first, and returns the leases that are active; `again` after a lost race. */

@@ -6,8 +6,8 @@
  */
 
 import type { Topology } from "../group/topology.ts";
-import { tombstoneName } from "./names.ts";
-import type { LeaseRecord } from "./record.ts";
+import { tombstoneName } from "../records/names.ts";
+import type { LeaseRecord } from "../records/record.ts";
 import type { Turn } from "./turn.ts";
 
 /**

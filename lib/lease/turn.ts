@@ -18,12 +18,13 @@ import type { CallOptions, ObjectList, Stored } from "../kube/api.ts";
 import type { Lease } from "../kube/resources.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Entropy } from "../runtime/entropy.ts";
-import type { LeaseClock } from "./lease_time.ts";
+import type { LeaseClock } from "../lease_time/lease_time.ts";
 import type { LeaseMetrics } from "./metrics.ts";
 import type { KeyedQueue, Place } from "./queue.ts";
-import type { LeaseRecord } from "./record.ts";
-import type { LeaseInstant, Refusal } from "./rules.ts";
-import type { GroupIdentity, LeaseStore, StoredRecord, WriteResult } from "./store.ts";
+import type { LeaseRecord } from "../records/record.ts";
+import type { LeaseInstant } from "../lease_time/lease_time.ts";
+import type { Refusal } from "./rules.ts";
+import type { GroupIdentity, LeaseStore, StoredRecord, WriteResult } from "../records/store.ts";
 
 /** How often a request that lost a race is decided again: state protocol 2.3. */
 export const TRIES = 3;

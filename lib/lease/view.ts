@@ -9,7 +9,7 @@
 
 import { type GroupView, groupView } from "../group/health.ts";
 import type { Adoption } from "./adoption.ts";
-import { blockedReason } from "./rules.ts";
+import { blockedReason } from "../group/allowance.ts";
 import { settleAll } from "./settle.ts";
 import { mustBeSameGroup, type Refused, type RequestTurn, TRIES } from "./turn.ts";
 

@@ -5,7 +5,7 @@
  */
 
 import type { GroupView } from "../client/answers.ts";
-import { expiresAtMs, type LeaseKind } from "../lease/record.ts";
+import { expiresAtMs, type LeaseKind } from "../records/record.ts";
 import { type OperationFacts, operationsOf } from "./operations.ts";
 import { inPlainWords } from "./reasons.ts";
 import type { GroupStatus, LeaseStatus, StatusReport } from "./report.ts";

@@ -13,7 +13,7 @@ import { unstableReason } from "../group/stability.ts";
 import { type MysqlFailoverGroup, REVOKE_ANNOTATION } from "../group/types.ts";
 import type { ObjectList, Stored, UndecodableObject } from "../kube/api.ts";
 import type { Lease } from "../kube/resources.ts";
-import { ownedBy, readLease } from "../lease/lease_object.ts";
+import { ownedBy, readLease } from "../records/lease_object.ts";
 import {
   DEPLOYMENT_GROUP_LABEL,
   DEPLOYMENT_KIND_LABEL,
@@ -21,9 +21,11 @@ import {
   GATE_KIND,
   gateName,
   slotName,
-} from "../lease/names.ts";
-import { byExpiry, expiresAtMs, type LeaseRecord, RecordError } from "../lease/record.ts";
-import { type Admission, blockedReason, type LeaseInstant, standing } from "../lease/rules.ts";
+} from "../records/names.ts";
+import { byExpiry, expiresAtMs, type LeaseRecord, RecordError } from "../records/record.ts";
+import { type Admission, blockedReason } from "../group/allowance.ts";
+import type { LeaseInstant } from "../lease_time/lease_time.ts";
+import { standing } from "../lease/rules.ts";
 import { operationFacts, operationsOf } from "./operations.ts";
 import { inPlainWords } from "./reasons.ts";
 import type { GroupStatus, LeaseStatus, StatusReport } from "./report.ts";

@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { LeaseKind, LeaseState } from "../lease/record.ts";
+import type { LeaseKind, LeaseState } from "../records/record.ts";
 
 /** All that was found. */
 export interface StatusReport {

@@ -6,8 +6,8 @@
 
 import type { EventReport } from "../controllers/events.ts";
 import { groupSubject } from "../controllers/group_events.ts";
-import type { LeaseRecord } from "../lease/record.ts";
-import type { GroupIdentity } from "../lease/store.ts";
+import type { LeaseRecord } from "../records/record.ts";
+import type { GroupIdentity } from "../records/store.ts";
 import type { GroupStatus, LeaseStatus } from "./report.ts";
 
 /** What names one grant: a re-grant of the same holder keeps its time, and a new grant has another. */

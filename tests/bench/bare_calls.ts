@@ -5,7 +5,7 @@
  */
 
 import { z } from "zod";
-import { gateName, slotName } from "../../lib/lease/names.ts";
+import { gateName, slotName } from "../../lib/records/names.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 
 const object = z.looseObject({ metadata: z.looseObject({ resourceVersion: z.string() }) });

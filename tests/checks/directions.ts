@@ -30,7 +30,8 @@ const CLUSTER_GLOBAL = /^(fetch|EventSource|XMLHttpRequest|Deno\.createHttpClien
 const CLUSTER_FILE = /^lib\/kube\/(http_\w+|credentials|kubeconfig|mod)\.ts$/;
 
 /** Where the client of a cluster is put together; all others are handed a `KubeApi`. */
-const MAKES_CLIENT = /^(lib\/kube\/|lib\/plugin\/|lib\/testing\/client\.ts$|handlers\/commands\/|main\.ts$)/;
+const MAKES_CLIENT =
+  /^(lib\/kube\/|lib\/plugin\/|lib\/testing\/client\.ts$|handlers\/commands\/|main\.ts$)/;
 
 /** Who may open connections of their own: the client of a cluster, and the client of the service. */
 const OPENS_CONNECTIONS = /^lib\/(kube|client)\//;
@@ -58,6 +59,7 @@ export function directionOffences(syntax: Syntax): Offence[] {
       { file: source.fileName, source, imports: importsOf(source) },
     ]),
   );
+  const rooms = roomsOf(modules);
   return [...modules.values()].flatMap((module) => [
     ...module.imports.flatMap((used) => {
       const message = wrongLayer(module.file, used) ?? wrongDoor(module.file, used);
@@ -66,6 +68,7 @@ export function directionOffences(syntax: Syntax): Offence[] {
     ...connectionOffences(syntax, module),
     ...(PURE_FILE.test(module.file) ? purityOffences(syntax, module, modules) : []),
     ...circleOffences(module, modules),
+    ...roomOffences(module, rooms),
   ]);
 }
 
@@ -150,6 +153,41 @@ function circleOffences(module: Module, modules: ReadonlyMap<string, Module>): O
     if (way === null) return [];
     const message = `Cannot import in a circle: ${[module.file, ...way].join(" → ")}`;
     return [{ file: module.file, line, message }];
+  });
+}
+
+/** Which rooms of lib each room needs, types included: what it needs for its types, a reader has to know too. */
+function roomsOf(modules: ReadonlyMap<string, Module>): ReadonlyMap<string, ReadonlySet<string>> {
+  const rooms = new Map<string, Set<string>>();
+  for (const { file, imports } of modules.values()) {
+    const room = roomOf(file);
+    if (room === null) continue;
+    const needed = rooms.get(room) ?? new Set();
+    rooms.set(room, needed);
+    for (const { target } of imports) {
+      const other = target === null ? null : roomOf(target);
+      if (other !== null && other !== room) needed.add(other);
+    }
+  }
+  return rooms;
+}
+
+function roomOf(file: string): string | null {
+  return /^lib\/([^/]+)\//.exec(file)?.[1] ?? null;
+}
+
+function roomOffences(
+  { file, imports }: Module,
+  rooms: ReadonlyMap<string, ReadonlySet<string>>,
+): Offence[] {
+  const room = roomOf(file);
+  return imports.flatMap(({ target, line }) => {
+    const other = target === null ? null : roomOf(target);
+    if (room === null || other === null || other === room) return [];
+    const way = wayBetween(other, room, (at) => [...rooms.get(at) ?? []]);
+    if (way === null) return [];
+    const message = `Cannot import between rooms in a circle: ${[room, ...way].join(" → ")}`;
+    return [{ file, line, message }];
   });
 }
 

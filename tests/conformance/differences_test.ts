@@ -1,7 +1,7 @@
 /** The places where we differ from the reference: state protocol 3, each by its number. */
 
 import assert from "node:assert/strict";
-import { LeaseTime } from "../../lib/lease/lease_time.ts";
+import { LeaseTime } from "../../lib/lease_time/lease_time.ts";
 import { loadConfig } from "../../lib/config/layers.ts";
 import { seededEntropy, TestClock } from "../../lib/testing/mod.ts";
 import { FakeCluster } from "../../lib/testing/mod.ts";

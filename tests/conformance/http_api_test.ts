@@ -1,14 +1,14 @@
 /** deploy-api 16.1: what the HTTP API does, item by item, against the API server in memory. */
 
 import assert from "node:assert/strict";
-import { GATE_KIND } from "../../lib/lease/names.ts";
+import { GATE_KIND } from "../../lib/records/names.ts";
 import { LEASES } from "../../lib/kube/resources.ts";
 import {
   MYSQL_DATABASES,
   MYSQL_FAILOVER_GROUPS,
   type MysqlFailoverGroup,
 } from "../../lib/group/types.ts";
-import { formatTime } from "../../lib/lease/record.ts";
+import { formatTime } from "../../lib/records/record.ts";
 import { type Answer, type DeploymentClient, grantedBody } from "../service/deployment_client.ts";
 import { DEPLOYER, InProcessService, NAMESPACE, seedGroup } from "../service/in_process.ts";
 import { ordersDatabase, stableStatus } from "../service/orders.ts";

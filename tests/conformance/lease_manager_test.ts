@@ -7,7 +7,7 @@ import {
   type MysqlFailoverGroup,
 } from "../../lib/group/types.ts";
 import { LEASES } from "../../lib/kube/resources.ts";
-import { gateName, holdName, leaseName, slotName, tombstoneName } from "../../lib/lease/names.ts";
+import { gateName, holdName, leaseName, slotName, tombstoneName } from "../../lib/records/names.ts";
 import { DEPLOYER, InProcessService, NAMESPACE, seedGroup } from "../service/in_process.ts";
 import { ordersDatabase, stableStatus } from "../service/orders.ts";
 import {

@@ -8,9 +8,9 @@ import assert from "node:assert/strict";
 import type { GateRecord } from "../../lib/group/gate_lease.ts";
 import { MYSQL_FAILOVER_GROUPS, type MysqlFailoverGroup } from "../../lib/group/types.ts";
 import { type Lease, LEASES } from "../../lib/kube/resources.ts";
-import { leaseObject } from "../../lib/lease/lease_object.ts";
-import { gateName, holdName, slotName } from "../../lib/lease/names.ts";
-import { formatTime, hashToken, type LeaseRecord, parseRecord } from "../../lib/lease/record.ts";
+import { leaseObject } from "../../lib/records/lease_object.ts";
+import { gateName, holdName, slotName } from "../../lib/records/names.ts";
+import { formatTime, hashToken, type LeaseRecord, parseRecord } from "../../lib/records/record.ts";
 import { type Answer, type DeploymentClient, grantedBody } from "../service/deployment_client.ts";
 import { DEPLOYER, type InProcessService, NAMESPACE } from "../service/in_process.ts";
 

@@ -4,9 +4,9 @@ import type { GroupSight } from "../../lib/controllers/group_controller.ts";
 import { gateObject, type GateRecord } from "../../lib/group/gate_lease.ts";
 import type { Stored } from "../../lib/kube/api.ts";
 import type { Lease } from "../../lib/kube/resources.ts";
-import { reading } from "../../lib/lease/estimator.ts";
-import { leaseObject } from "../../lib/lease/lease_object.ts";
-import { formatTime, hashToken, type LeaseRecord } from "../../lib/lease/record.ts";
+import { reading } from "../../lib/lease_time/estimator.ts";
+import { leaseObject } from "../../lib/records/lease_object.ts";
+import { formatTime, hashToken, type LeaseRecord } from "../../lib/records/record.ts";
 import { TEST_EPOCH_MS } from "../../lib/testing/mod.ts";
 import { type GroupChange, healthyGroup } from "../group/fixtures.ts";
 

@@ -4,7 +4,7 @@ import { leaseRevoked } from "../../lib/controllers/group_events.ts";
 import { MYSQL_FAILOVER_GROUPS } from "../../lib/group/types.ts";
 import type { Stored } from "../../lib/kube/api.ts";
 import { CONFIG_MAPS, type Lease, LEASES } from "../../lib/kube/resources.ts";
-import { formatTime, hashToken } from "../../lib/lease/record.ts";
+import { formatTime, hashToken } from "../../lib/records/record.ts";
 import { healthyGroup } from "../group/fixtures.ts";
 
 const KEY = "database-ns/orders";

@@ -3,8 +3,8 @@ import type { Due, GroupController, GroupSight } from "../../lib/controllers/gro
 import { GroupNotFoundError } from "../../lib/group/topology.ts";
 import { MYSQL_FAILOVER_GROUPS } from "../../lib/group/types.ts";
 import { LEASES } from "../../lib/kube/resources.ts";
-import { gateName } from "../../lib/lease/names.ts";
-import type { GroupIdentity } from "../../lib/lease/store.ts";
+import { gateName } from "../../lib/records/names.ts";
+import type { GroupIdentity } from "../../lib/records/store.ts";
 import { NotLeaderError, type Turn } from "../../lib/lease/turn.ts";
 import { FakeCluster, seededEntropy, TestClock } from "../../lib/testing/mod.ts";
 import { readCrds } from "../cluster/crds.ts";

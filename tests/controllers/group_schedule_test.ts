@@ -5,7 +5,7 @@ import {
   GroupSchedule,
   type PassOutcome,
 } from "../../lib/controllers/group_schedule.ts";
-import { exactLeaseTime } from "../../lib/lease/lease_time.ts";
+import { exactLeaseTime } from "../../lib/lease_time/lease_time.ts";
 import { seededEntropy, TestClock } from "../../lib/testing/mod.ts";
 
 function scheduleOf(pass: (key: string, begun: () => void) => Promise<PassOutcome>) {

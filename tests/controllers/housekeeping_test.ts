@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { MYSQL_FAILOVER_GROUPS } from "../../lib/group/types.ts";
 import { LEASES } from "../../lib/kube/resources.ts";
-import { LeaseTime } from "../../lib/lease/lease_time.ts";
-import { gateName, holdName, slotName } from "../../lib/lease/names.ts";
-import { expiresAtMs } from "../../lib/lease/record.ts";
+import { LeaseTime } from "../../lib/lease_time/lease_time.ts";
+import { gateName, holdName, slotName } from "../../lib/records/names.ts";
+import { expiresAtMs } from "../../lib/records/record.ts";
 import { TestClock } from "../../lib/testing/mod.ts";
 import {
   annotate,

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { MYSQL_FAILOVER_GROUPS, PLANNED_FAILOVER_ANNOTATION } from "../../lib/group/types.ts";
 import { LEASES } from "../../lib/kube/resources.ts";
-import { DEPLOYMENT_GATE_ANNOTATION, gateName } from "../../lib/lease/names.ts";
+import { DEPLOYMENT_GATE_ANNOTATION, gateName } from "../../lib/records/names.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { useCluster } from "../cluster/cluster_test_support.ts";
 import { grantedBody } from "../service/deployment_client.ts";

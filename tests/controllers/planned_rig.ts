@@ -23,7 +23,7 @@ import {
 } from "../../lib/group/types.ts";
 import type { Stored } from "../../lib/kube/api.ts";
 import { type Lease, LEASES } from "../../lib/kube/resources.ts";
-import { DEPLOYMENT_GATE_ANNOTATION, gateName } from "../../lib/lease/names.ts";
+import { DEPLOYMENT_GATE_ANNOTATION, gateName } from "../../lib/records/names.ts";
 import { grantedBody } from "../service/deployment_client.ts";
 import { type InProcessService, NAMESPACE } from "../service/in_process.ts";
 import { Rig, type RigOptions } from "./rig.ts";

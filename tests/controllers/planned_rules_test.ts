@@ -4,7 +4,7 @@ import { decidePlanned, nothingToLookAt } from "../../lib/controllers/planned_ru
 import type { PlannedAdmission } from "../../lib/group/gate_lease.ts";
 import { operationPhase } from "../../lib/group/phases.ts";
 import { PLANNED_FAILOVER_ANNOTATION } from "../../lib/group/types.ts";
-import type { LeaseRecord } from "../../lib/lease/record.ts";
+import type { LeaseRecord } from "../../lib/records/record.ts";
 import { healthyGroup } from "../group/fixtures.ts";
 
 const NOW = Date.parse("2026-01-01T00:00:00Z");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { LEASES } from "../../lib/kube/resources.ts";
-import { holdName, slotName, tombstoneName } from "../../lib/lease/names.ts";
+import { holdName, slotName, tombstoneName } from "../../lib/records/names.ts";
 import { Between } from "../conformance/between.ts";
 import {
   annotate,

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { Socket } from "node:net";
 import { z } from "zod";
-import { hashToken } from "../../lib/lease/record.ts";
+import { hashToken } from "../../lib/records/record.ts";
 import { seededEntropy } from "../../lib/testing/mod.ts";
 import { annotate, REVOKE, setStatus, storedGroup } from "../conformance/support.ts";
 import { AUDIENCE, DEPLOYER, InProcessService, NAMESPACE } from "../service/in_process.ts";

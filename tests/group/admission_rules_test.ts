@@ -9,7 +9,7 @@ import {
 } from "../../lib/group/admission_rules.ts";
 import type { PlannedAdmission } from "../../lib/group/gate_lease.ts";
 import { PLANNED_OPERATIONS } from "../../lib/group/phases.ts";
-import { formatTime, type LeaseRecord } from "../../lib/lease/record.ts";
+import { formatTime, type LeaseRecord } from "../../lib/records/record.ts";
 import { healthyGroup } from "./fixtures.ts";
 
 const NOW = Date.parse("2026-01-01T00:00:00Z");

@@ -5,7 +5,7 @@ import {
   PlannerGroupReplacedError,
   PlannerTimeError,
 } from "../../lib/group/admission_errors.ts";
-import { RecordError } from "../../lib/lease/record.ts";
+import { RecordError } from "../../lib/records/record.ts";
 import { MYSQL_FAILOVER_GROUPS, type MysqlFailoverGroup } from "../../lib/group/types.ts";
 import type { Stored } from "../../lib/kube/api.ts";
 import { type Lease, LEASES } from "../../lib/kube/resources.ts";
@@ -14,8 +14,8 @@ import {
   DEPLOYMENT_LEASE_ANNOTATION,
   gateName,
   holdName,
-} from "../../lib/lease/names.ts";
-import { reading } from "../../lib/lease/estimator.ts";
+} from "../../lib/records/names.ts";
+import { reading } from "../../lib/lease_time/estimator.ts";
 import { parseGate } from "../../lib/group/gate_lease.ts";
 import { plannerOf } from "../controllers/planned_rig.ts";
 import { grantedBody } from "../service/deployment_client.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { groupView } from "../../lib/group/health.ts";
-import { formatTime, hashToken, type LeaseRecord } from "../../lib/lease/record.ts";
+import { formatTime, hashToken, type LeaseRecord } from "../../lib/records/record.ts";
 import { ACTIVE, type GroupChange, healthyGroup, READY, STANDBY } from "./fixtures.ts";
 
 const view = (change: GroupChange = {}) => groupView(healthyGroup(change), 7, []);

@@ -10,8 +10,8 @@ import { MYSQL_FAILOVER_GROUPS, type MysqlFailoverGroup } from "../../lib/group/
 import type { Stored } from "../../lib/kube/api.ts";
 import { HttpApi, staticToken } from "../../lib/kube/mod.ts";
 import { LEASES } from "../../lib/kube/resources.ts";
-import { gateName } from "../../lib/lease/names.ts";
-import type { Admission } from "../../lib/lease/rules.ts";
+import { gateName } from "../../lib/records/names.ts";
+import type { Admission } from "../../lib/group/allowance.ts";
 import { FakeCluster, seededEntropy, TestClock } from "../../lib/testing/mod.ts";
 import { NAMESPACE, seedCluster } from "../service/in_process.ts";
 import { setStatus } from "../service/orders.ts";

@@ -10,7 +10,7 @@ import {
   pending,
   validateRequest,
 } from "../../lib/group/planned_request.ts";
-import type { LeaseRecord } from "../../lib/lease/record.ts";
+import type { LeaseRecord } from "../../lib/records/record.ts";
 import { ACTIVE, type GroupChange, healthyGroup, STANDBY } from "./fixtures.ts";
 
 const NOW = Date.parse("2026-01-01T00:00:00Z");

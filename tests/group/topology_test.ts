@@ -10,8 +10,8 @@ import {
 import { MYSQL_FAILOVER_GROUPS, type MysqlFailoverGroup } from "../../lib/group/types.ts";
 import type { Stored } from "../../lib/kube/api.ts";
 import { type Lease, LEASES } from "../../lib/kube/resources.ts";
-import { gateName, slotName } from "../../lib/lease/names.ts";
-import type { LeaseInstant } from "../../lib/lease/rules.ts";
+import { gateName, slotName } from "../../lib/records/names.ts";
+import type { LeaseInstant } from "../../lib/lease_time/lease_time.ts";
 import { grantedBody } from "../service/deployment_client.ts";
 import { InProcessService, NAMESPACE } from "../service/in_process.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { GroupNotFoundError } from "../../lib/group/topology.ts";
 import { LEASES } from "../../lib/kube/resources.ts";
-import { holdName, slotName, tombstoneName } from "../../lib/lease/names.ts";
-import { type LeaseRecord, RecordError } from "../../lib/lease/record.ts";
+import { holdName, slotName, tombstoneName } from "../../lib/records/names.ts";
+import { type LeaseRecord, RecordError } from "../../lib/records/record.ts";
 import { ContendedError, NotLeaderError } from "../../lib/lease/turn.ts";
 import { Between } from "../conformance/between.ts";
 import {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { expiresAtMs, formatTime, hashToken, type LeaseRecord } from "../../lib/lease/record.ts";
+import { expiresAtMs, formatTime, hashToken, type LeaseRecord } from "../../lib/records/record.ts";
+import { type Admission, blockedReason } from "../../lib/group/allowance.ts";
+import type { LeaseInstant } from "../../lib/lease_time/lease_time.ts";
 import {
-  type Admission,
-  blockedReason,
   clampTtlSeconds,
   decideGrant,
   decideRelease,
@@ -12,7 +12,6 @@ import {
   type GrantSnapshot,
   type HolderClaim,
   judgeLook,
-  type LeaseInstant,
   MAX_TTL_SECONDS,
   MIN_TTL_SECONDS,
   retracted,

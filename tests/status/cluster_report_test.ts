@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { REVOKE_ANNOTATION } from "../../lib/group/types.ts";
-import { DEPLOYMENT_GATE_ANNOTATION, DEPLOYMENT_LEASE_ANNOTATION } from "../../lib/lease/names.ts";
+import {
+  DEPLOYMENT_GATE_ANNOTATION,
+  DEPLOYMENT_LEASE_ANNOTATION,
+} from "../../lib/records/names.ts";
 import { clusterReport } from "../../lib/status/cluster_report.ts";
 import { renderLines } from "../../lib/status/lines.ts";
 import { isComplete } from "../../lib/status/report.ts";

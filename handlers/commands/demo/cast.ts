@@ -5,7 +5,7 @@
  * @module
  */
 
-import { GROUP_API_VERSION, GROUP_KIND } from "../../../lib/group/types.ts";
+import { GROUP_API_VERSION, GROUP_KIND } from "../../../lib/records/names.ts";
 
 /** A service account. */
 export interface Account {

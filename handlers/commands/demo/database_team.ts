@@ -11,7 +11,7 @@ import {
 } from "../../../lib/group/types.ts";
 import type { KubeApi } from "../../../lib/kube/api.ts";
 import { LEASES } from "../../../lib/kube/resources.ts";
-import { DEPLOYMENT_STATE_LABEL } from "../../../lib/lease/names.ts";
+import { DEPLOYMENT_STATE_LABEL } from "../../../lib/records/names.ts";
 import { type Clock, sleep } from "../../../lib/runtime/clock.ts";
 import { GROUP } from "./cast.ts";
 

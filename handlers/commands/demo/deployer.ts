@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { LeaseKind } from "../../../lib/lease/names.ts";
+import type { LeaseKind } from "../../../lib/records/names.ts";
 import { type Clock, startDeadline } from "../../../lib/runtime/clock.ts";
 
 /** How long a call may take: the request limit of the service and a little more. */

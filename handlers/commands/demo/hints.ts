@@ -6,7 +6,7 @@
  */
 
 import { PLANNED_FAILOVER_ANNOTATION, REVOKE_ANNOTATION } from "../../../lib/group/types.ts";
-import type { LeaseKind } from "../../../lib/lease/names.ts";
+import type { LeaseKind } from "../../../lib/records/names.ts";
 import { GROUP } from "./cast.ts";
 
 /** What the lines name. */

@@ -12,8 +12,8 @@ import { TopologyReader } from "../../../lib/group/topology.ts";
 import { LeaseCoordinator } from "../../../lib/lease/coordinator.ts";
 import { LeaseMetrics } from "../../../lib/lease/metrics.ts";
 import { KeyedQueue } from "../../../lib/lease/queue.ts";
-import type { LeaseRecord } from "../../../lib/lease/record.ts";
-import { type GroupIdentity, LeaseStore } from "../../../lib/lease/store.ts";
+import type { LeaseRecord } from "../../../lib/records/record.ts";
+import { type GroupIdentity, LeaseStore } from "../../../lib/records/store.ts";
 import type { Place } from "./sight.ts";
 
 /** The default of `deploy_api.max_clock_offset`, in milliseconds. Revoking one operation does not judge expiry. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { LeaseRecord } from "../../../lib/lease/record.ts";
+import type { LeaseRecord } from "../../../lib/records/record.ts";
 import { leaseLine } from "../../../lib/status/lines.ts";
 import type { GroupStatus, LeaseStatus } from "../../../lib/status/report.ts";
 import { leaseTable, wrap } from "../../../lib/status/table.ts";

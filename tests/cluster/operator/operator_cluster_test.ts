@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { MYSQL_FAILOVER_GROUPS } from "../../../lib/group/types.ts";
 import { LEASES } from "../../../lib/kube/resources.ts";
-import { gateName } from "../../../lib/lease/names.ts";
+import { gateName } from "../../../lib/records/names.ts";
 import { type DeploymentClient, grantedBody } from "../../service/deployment_client.ts";
 import { setStatus } from "../../service/orders.ts";
 import { Workplace } from "../../service/workplace.ts";

@@ -8,10 +8,10 @@
 import type { StopSignal } from "../../../handlers/commands/system.ts";
 import { MYSQL_FAILOVER_GROUPS, type MysqlFailoverGroup } from "../../../lib/group/types.ts";
 import { LEASES } from "../../../lib/kube/resources.ts";
-import { encodeRecord } from "../../../lib/lease/record.ts";
-import { leaseObject } from "../../../lib/lease/lease_object.ts";
-import { holdName, slotName } from "../../../lib/lease/names.ts";
-import type { LeaseRecord } from "../../../lib/lease/record.ts";
+import { encodeRecord } from "../../../lib/records/record.ts";
+import { leaseObject } from "../../../lib/records/lease_object.ts";
+import { holdName, slotName } from "../../../lib/records/names.ts";
+import type { LeaseRecord } from "../../../lib/records/record.ts";
 import { listenHttps } from "../../../lib/testing/https_server.ts";
 import { type Authority, createAuthority } from "../../../lib/testing/mod.ts";
 import { kubeconfig } from "../../cluster/access.ts";

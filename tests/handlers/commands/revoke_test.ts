@@ -3,7 +3,7 @@ import type { RevokeOptions } from "../../../handlers/commands/options.ts";
 import { type Asker, revoke } from "../../../handlers/commands/revoke.ts";
 import { MYSQL_FAILOVER_GROUPS, REVOKE_ANNOTATION } from "../../../lib/group/types.ts";
 import { LEASES } from "../../../lib/kube/resources.ts";
-import { DEPLOYMENT_LEASE_ANNOTATION, holdName } from "../../../lib/lease/names.ts";
+import { DEPLOYMENT_LEASE_ANNOTATION, holdName } from "../../../lib/records/names.ts";
 import { FakeCluster, seededEntropy, TestClock } from "../../../lib/testing/mod.ts";
 import { Rig } from "../../controllers/rig.ts";
 import { NAMESPACE, seedCluster } from "../../service/in_process.ts";

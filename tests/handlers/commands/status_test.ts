@@ -3,7 +3,7 @@ import type { StatusOptions } from "../../../handlers/commands/options.ts";
 import { status } from "../../../handlers/commands/status.ts";
 import { MYSQL_FAILOVER_GROUPS } from "../../../lib/group/types.ts";
 import { LEASES } from "../../../lib/kube/resources.ts";
-import { DEPLOYMENT_LEASE_ANNOTATION, slotName } from "../../../lib/lease/names.ts";
+import { DEPLOYMENT_LEASE_ANNOTATION, slotName } from "../../../lib/records/names.ts";
 import { FakeCluster, seededEntropy, TestClock } from "../../../lib/testing/mod.ts";
 import { Rig } from "../../controllers/rig.ts";
 import { NAMESPACE, seedCluster, seedGroup } from "../../service/in_process.ts";

@@ -7,7 +7,7 @@ import {
   simpleError,
   success,
 } from "../../../handlers/http/answers.ts";
-import { formatTime, type LeaseRecord } from "../../../lib/lease/record.ts";
+import { formatTime, type LeaseRecord } from "../../../lib/records/record.ts";
 import type { Refusal } from "../../../lib/lease/rules.ts";
 
 const NOW = Date.UTC(2026, 0, 1);

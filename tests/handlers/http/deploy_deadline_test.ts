@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { LEASES } from "../../../lib/kube/resources.ts";
-import { slotName } from "../../../lib/lease/names.ts";
+import { slotName } from "../../../lib/records/names.ts";
 import { DEPLOYER, InProcessService, NAMESPACE } from "../../service/in_process.ts";
 
 const body = JSON.stringify({

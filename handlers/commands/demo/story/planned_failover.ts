@@ -9,7 +9,7 @@ import {
   type MysqlFailoverGroup,
   PLANNED_FAILOVER_ANNOTATION,
 } from "../../../../lib/group/types.ts";
-import { holdName, slotName } from "../../../../lib/lease/names.ts";
+import { holdName, slotName } from "../../../../lib/records/names.ts";
 import { GROUP, STANDBY_SITE } from "../cast.ts";
 import type { Answer } from "../deployer.ts";
 import {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { slotName } from "../../../../lib/lease/names.ts";
+import { slotName } from "../../../../lib/records/names.ts";
 import { GROUP } from "../cast.ts";
 import {
   clockTime,

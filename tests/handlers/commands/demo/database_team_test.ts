@@ -5,7 +5,7 @@ import { databaseTeam } from "../../../../handlers/commands/demo/database_team.t
 import { MYSQL_FAILOVER_GROUPS, PLANNED_FAILOVER_ANNOTATION } from "../../../../lib/group/types.ts";
 import type { KubeApi } from "../../../../lib/kube/api.ts";
 import { LEASES } from "../../../../lib/kube/resources.ts";
-import { DEPLOYMENT_STATE_LABEL } from "../../../../lib/lease/names.ts";
+import { DEPLOYMENT_STATE_LABEL } from "../../../../lib/records/names.ts";
 import { connectTo, FakeCluster, seededEntropy, TestClock } from "../../../../lib/testing/mod.ts";
 
 /** The team in a cluster without a service. */

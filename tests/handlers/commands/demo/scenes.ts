@@ -8,7 +8,7 @@ import type { DatabaseTeam } from "../../../../handlers/commands/demo/database_t
 import { Deployer } from "../../../../handlers/commands/demo/deployer.ts";
 import { playStory, type ToldStep } from "../../../../handlers/commands/demo/story.ts";
 import type { MysqlFailoverGroup } from "../../../../lib/group/types.ts";
-import { holdName, slotName } from "../../../../lib/lease/names.ts";
+import { holdName, slotName } from "../../../../lib/records/names.ts";
 import { TestClock } from "../../../../lib/testing/mod.ts";
 
 /** One look or call of the story, and what it finds. */

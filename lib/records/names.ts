@@ -13,6 +13,11 @@ import { sha256Hex } from "./sha256.ts";
 /** The kinds of deployment leases, as paths, bodies, labels and records name them. */
 export type LeaseKind = "migration" | "failover-hold";
 
+/** The API version of a group, as the owner references of its objects name it. */
+export const GROUP_API_VERSION = "shipstream.io/v1alpha1";
+/** The kind of a group, as the owner references of its objects name it. */
+export const GROUP_KIND = "MysqlFailoverGroup";
+
 /** The value of {@linkcode DEPLOYMENT_KIND_LABEL} on the gate: no lease kind, so no list of leases finds it. */
 export const GATE_KIND = "gate";
 

@@ -8,7 +8,7 @@ import {
   MAX_DRIFT,
   offsetBound,
   WINDOW_MS,
-} from "../../lib/lease/estimator.ts";
+} from "../../lib/lease_time/estimator.ts";
 
 /** The answer to a request, by a server whose clock shows `serverMs` when it writes the header. */
 function answer(sentMs: number, receivedMs: number, serverMs: number): AnswerObservation {

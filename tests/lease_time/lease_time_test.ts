@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { exactLeaseTime, LeaseTime } from "../../lib/lease/lease_time.ts";
+import { exactLeaseTime, LeaseTime } from "../../lib/lease_time/lease_time.ts";
 import { TEST_EPOCH_MS, TestClock } from "../../lib/testing/test_clock.ts";
 
 /** A call that takes `tripMs`, to a server whose clock is `aheadMs` before the machine's wall clock as it was at first. */

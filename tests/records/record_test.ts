@@ -13,7 +13,7 @@ import {
   RecordError,
   sameHolder,
   tokenMatches,
-} from "../../lib/lease/record.ts";
+} from "../../lib/records/record.ts";
 
 const TOKEN = "0f".repeat(32);
 

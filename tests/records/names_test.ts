@@ -10,7 +10,7 @@ import {
   LEASES_OF_A_GROUP_SELECTOR,
   slotName,
   tombstoneName,
-} from "../../lib/lease/names.ts";
+} from "../../lib/records/names.ts";
 
 const digest = (text: string) => createHash("sha256").update(text).digest("hex");
 

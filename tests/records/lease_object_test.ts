@@ -7,8 +7,8 @@ import {
   leaseObject,
   ownedBy,
   readLease,
-} from "../../lib/lease/lease_object.ts";
-import { formatTime, hashToken, type LeaseRecord, RecordError } from "../../lib/lease/record.ts";
+} from "../../lib/records/lease_object.ts";
+import { formatTime, hashToken, type LeaseRecord, RecordError } from "../../lib/records/record.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 const GROUP = { name: "orders", uid: "uid-1" };

@@ -4,7 +4,7 @@ import {
   formatListenAddress,
   ListenAddressError,
   parseListenAddress,
-} from "../../lib/host/listen_address.ts";
+} from "../../lib/config/listen_address.ts";
 
 Deno.test("an address without a host means every interface", () => {
   assert.deepEqual(parseListenAddress(":8443"), { port: 8443 });

@@ -18,6 +18,16 @@ import {
   reading,
 } from "./estimator.ts";
 
+/** The time, as far as it is known: the API server's clock shows a value from `earliestMs` to `latestMs`. */
+export interface LeaseInstant {
+  /** Milliseconds since 1970; expiry is judged by it. */
+  readonly earliestMs: number;
+  /** Milliseconds since 1970; new expiries count from it. */
+  readonly latestMs: number;
+  /** False when the two are too far apart (`max_clock_offset`): then nobody's expired lease is taken away. */
+  readonly certain: boolean;
+}
+
 export type { LeaseTimeReading };
 
 /** Milliseconds by which the two clocks of this machine may part before what was learnt is dropped. */

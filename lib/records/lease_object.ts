@@ -7,12 +7,13 @@
 import type { ObjectMeta, Stored } from "../kube/api.ts";
 import { microTime } from "../kube/micro_time.ts";
 import type { Lease } from "../kube/resources.ts";
-import { GROUP_API_VERSION, GROUP_KIND } from "../group/types.ts";
 import {
   DEPLOYMENT_GROUP_LABEL,
   DEPLOYMENT_KIND_LABEL,
   DEPLOYMENT_LEASE_ANNOTATION,
   DEPLOYMENT_STATE_LABEL,
+  GROUP_API_VERSION,
+  GROUP_KIND,
   groupLabelValue,
 } from "./names.ts";
 import { encodeRecord, expiresAtMs, type LeaseRecord, parseRecord, RecordError } from "./record.ts";
