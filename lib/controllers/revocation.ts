@@ -46,20 +46,20 @@ export class RevocationController implements GroupController {
     throw new ContendedError("serve the revocation");
   }
 
-  /** Revokes and removes the annotation; false when another one took its place, or the group was written meanwhile. */
+  /**
+   * Revokes, and removes the annotation under the version that was read before: so it was there throughout, and no lease
+   * was granted meanwhile. To compare its values would not do, since the same words may be set again.
+   *
+   * @returns False when the group was written meanwhile: the request may be another one.
+   */
   async #serve(turn: Turn): Promise<boolean> {
     const topology = await readForRevocation(turn, this.#parts.adoption);
-    const value = requested(topology.group);
-    if (value === undefined) return true;
+    if (requested(topology.group) === undefined) return true;
     await revokeGroup(turn, topology, {
       reason: "operator_revoked",
       stillAsked: (group) => requested(group) !== undefined,
     });
-    const { topology: reader } = turn.parts;
-    const group = await reader.readGroup(turn.namespace, turn.group, turn.options);
-    const now = requested(group);
-    if (now === undefined) return true;
-    return now === value && await this.#remove(turn, group);
+    return await this.#remove(turn, topology.group);
   }
 
   /** Removes exactly this annotation from exactly this version, and touches nothing else. */

@@ -14,7 +14,7 @@ import {
   storedLease,
   storedRecord,
 } from "../conformance/support.ts";
-import { NAMESPACE } from "../service/in_process.ts";
+import { InProcessService, NAMESPACE } from "../service/in_process.ts";
 import { Rig } from "./rig.ts";
 
 const slot = slotName("orders");
@@ -182,6 +182,25 @@ Deno.test("deploy-api 16 item 54: an edit between the last read and the removal 
   annotate(rig.service, REVOKE, "true");
   await rig.settle();
   assert.deepEqual(storedGroup(rig.service).metadata.annotations, { "example.com/kept": "yes" });
+});
+
+Deno.test("the same value set again meanwhile is another request, and revokes what was granted in between", async () => {
+  const between = new Between();
+  const { rig } = await held(between);
+  await using _ = rig;
+  const { fake, clock } = rig.service;
+  using other = new InProcessService({ fake, clock, seed: 2 });
+  // Another leader serves the request to its end, a lease is granted, and the operator asks once more in the same words.
+  between.after(/^PUT .*-failover-.*$/, async () => {
+    annotate(rig.service, REVOKE, null);
+    await granted(other.client(), "op-2");
+    annotate(rig.service, REVOKE, "true");
+  });
+  annotate(rig.service, REVOKE, "true");
+  await rig.settle();
+  assert.equal(annotation(rig), undefined);
+  const { operationId, state } = storedRecord(rig.service);
+  assert.deepEqual([operationId, state], ["op-2", "revoked"]);
 });
 
 Deno.test("an annotation that changes all the time is told of, and served later", async () => {
