@@ -234,9 +234,30 @@ test("a guard that is killed ends the command: nobody would watch it", async (ca
   assert.deepEqual(await kindsHeld(caller), ["migration"]);
 });
 
-test("who may not deploy gets 112, and a revoked operation 115", async (caller) => {
-  await using _stranger = new RunProcess(["--instance", "nobody", ...sh("exit 0")], caller.env);
-  const end = await _stranger.ended();
+test("who may not deploy gets 112, and a revoked operation 115", async (caller, cluster) => {
+  await using stranger = new RunProcess(["--instance", "nobody", ...sh("exit 0")], caller.env);
+  const end = await stranger.ended();
   assert.equal(end.code, 112, end.stderr);
   assert.match(end.stderr, /'spec.deploymentClients' of the MysqlDatabase 'nobody'/);
+
+  const client = await fromEnvironment(caller.settings);
+  const lease = await client.acquire({ operationId: "gone" });
+  const name = { namespace: caller.namespace, name: "orders" };
+  await setStatus(cluster.adminApi, name, {
+    activeSite: "pdx",
+    topologyGeneration: 8,
+    sites: [
+      { name: "pdx", state: "writable", replicating: false },
+      { name: "iad", state: "read-only", replicating: true, secondsBehindSource: 0 },
+    ],
+  }, signal);
+  await assert.rejects(lease.renewNow(), { reason: "topology_changed" });
+  await lease.release();
+  await using again = new RunProcess(["--operation", "gone", ...sh("exit 0")], caller.env);
+  const refused = await again.ended();
+  assert.equal(refused.code, 115, refused.stderr);
+  assert.match(
+    refused.stderr,
+    /was revoked \(topology_changed\) and stays so: use a new operation/,
+  );
 });
