@@ -11,21 +11,16 @@
 
 import type {
   CallOptions,
-  DeletePreconditions,
-  KubeApi,
   KubeObject,
   ListOptions,
   ObjectList,
   ObjectName,
   Patch,
   Resource,
-  ServerVersion,
   Stored,
-  Subresource,
-  Watch,
-  WatchOptions,
   WriteOptions,
 } from "../kube/api.ts";
+import { ApiDecorator } from "../kube/api_decorator.ts";
 import { isRewound } from "../kube/versions.ts";
 
 /** What the watches know. */
@@ -40,18 +35,9 @@ export interface KnownVersions {
 }
 
 /** A cluster, and a look at the versions of its answers. */
-export class RewindGuard implements KubeApi {
-  readonly #api: KubeApi;
+export class RewindGuard extends ApiDecorator {
   #known: KnownVersions | null = null;
   #onRewound = () => {};
-
-  constructor(api: KubeApi) {
-    this.#api = api;
-  }
-
-  get defaultNamespace(): string {
-    return this.#api.defaultNamespace;
-  }
 
   /** Begins to compare. `onRewound` may be called several times before the watches have begun anew. */
   begin(known: KnownVersions, onRewound: () => void): void {
@@ -64,87 +50,51 @@ export class RewindGuard implements KubeApi {
     this.#known = null;
   }
 
-  async get<T extends KubeObject>(
+  override async get<T extends KubeObject>(
     resource: Resource<T>,
     name: ObjectName,
     options: CallOptions,
   ): Promise<Stored<T>> {
     const shown = this.#known?.shown(resource, name) ?? null;
-    const object = await this.#api.get(resource, name, options);
+    const object = await super.get(resource, name, options);
     const { uid, resourceVersion } = object.metadata;
     if (shown?.uid === uid) this.#compare(resourceVersion, shown.resourceVersion);
     return object;
   }
 
-  async list<T extends KubeObject>(
+  override async list<T extends KubeObject>(
     resource: Resource<T>,
     options: ListOptions,
   ): Promise<ObjectList<T>> {
     const newest = this.#newest(resource);
-    const list = await this.#api.list(resource, options);
+    const list = await super.list(resource, options);
     this.#compare(list.resourceVersion, newest);
     return list;
   }
 
-  watch<T extends KubeObject>(resource: Resource<T>, options: WatchOptions): Watch<T> {
-    return this.#api.watch(resource, options);
-  }
-
-  create<T extends KubeObject>(
-    resource: Resource<T>,
-    object: T,
-    options: WriteOptions,
-  ): Promise<T> {
-    return this.#api.create(resource, object, options);
-  }
-
-  createNamed<T extends KubeObject>(
+  override createNamed<T extends KubeObject>(
     resource: Resource<T>,
     object: T,
     options: WriteOptions,
   ): Promise<Stored<T>> {
-    return this.#written(resource, () => this.#api.createNamed(resource, object, options));
+    return this.#written(resource, () => super.createNamed(resource, object, options));
   }
 
-  replace<T extends KubeObject>(
+  override replace<T extends KubeObject>(
     resource: Resource<T>,
     object: Stored<T>,
     options: WriteOptions,
   ): Promise<Stored<T>> {
-    return this.#written(resource, () => this.#api.replace(resource, object, options));
+    return this.#written(resource, () => super.replace(resource, object, options));
   }
 
-  patch<T extends KubeObject>(
+  override patch<T extends KubeObject>(
     resource: Resource<T>,
     name: ObjectName,
     patch: Patch,
     options: WriteOptions,
   ): Promise<Stored<T>> {
-    return this.#written(resource, () => this.#api.patch(resource, name, patch, options));
-  }
-
-  delete<T extends KubeObject>(
-    resource: Resource<T>,
-    name: ObjectName,
-    preconditions: DeletePreconditions,
-    options: CallOptions,
-  ): Promise<void> {
-    return this.#api.delete(resource, name, preconditions, options);
-  }
-
-  createSubresource<T extends KubeObject>(
-    resource: Resource,
-    name: ObjectName,
-    subresource: Subresource,
-    bodyResource: Resource<T>,
-    body: T,
-    options: CallOptions,
-  ): Promise<T> {
-    return this.#api.createSubresource(resource, name, subresource, bodyResource, body, options);
-  }
-
-  version(options: CallOptions): Promise<ServerVersion> {
-    return this.#api.version(options);
+    return this.#written(resource, () => super.patch(resource, name, patch, options));
   }
 
   /** A write gives the object the newest version that there is. (One that changes nothing does not, and costs a list.) */

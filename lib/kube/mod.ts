@@ -5,6 +5,7 @@
  */
 
 export * from "./api.ts";
+export { ApiDecorator } from "./api_decorator.ts";
 export * from "./connect_errors.ts";
 export * from "./errors.ts";
 export * from "./resources.ts";

@@ -21,7 +21,7 @@ import { ConflictError } from "../../lib/kube/errors.ts";
 import { MYSQL_FAILOVER_GROUPS } from "../../lib/group/types.ts";
 import { LEASES } from "../../lib/kube/resources.ts";
 import { DEPLOYMENT_GATE_ANNOTATION, gateName } from "../../lib/records/names.ts";
-import { ApiDecorator } from "./api_decorator.ts";
+import { ApiDecorator } from "../../lib/kube/api_decorator.ts";
 import type { Opening } from "./explorer.ts";
 import { type Cast, type Fault, GROUP, NAMESPACE } from "./gate_world.ts";
 

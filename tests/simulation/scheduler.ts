@@ -21,7 +21,7 @@ import type {
   WriteOptions,
 } from "../../lib/kube/api.ts";
 import { UnavailableError } from "../../lib/kube/errors.ts";
-import { ApiDecorator } from "./api_decorator.ts";
+import { ApiDecorator } from "../../lib/kube/api_decorator.ts";
 
 /** A call that waits for its turn. */
 export interface WaitingCall {

@@ -1,5 +1,5 @@
 /**
- * A `KubeApi` that hands every call on, so that a test changes one of them and leaves the others.
+ * A `KubeApi` that hands every call on: what changes one of them leaves the others as they are.
  *
  * @module
  */
@@ -20,10 +20,11 @@ import type {
   Watch,
   WatchOptions,
   WriteOptions,
-} from "../../lib/kube/api.ts";
+} from "./api.ts";
 
-/** Hands every call to another `KubeApi`. */
+/** Hands every call to another `KubeApi`. Extend it and change the calls that you mean. */
 export class ApiDecorator implements KubeApi {
+  /** @param inner Serves the calls. */
   constructor(protected readonly inner: KubeApi) {}
 
   get defaultNamespace(): string {
