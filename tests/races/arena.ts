@@ -4,6 +4,8 @@
  * @module
  */
 
+import type { Planner } from "../../lib/group/admission.ts";
+import { parseGate, type PlannedAdmission } from "../../lib/group/gate_lease.ts";
 import {
   MYSQL_FAILOVER_GROUPS,
   type MysqlFailoverGroup,
@@ -12,12 +14,12 @@ import {
 import type { KubeApi, Stored } from "../../lib/kube/api.ts";
 import { ConflictError, NotFoundError } from "../../lib/kube/errors.ts";
 import { LEASES } from "../../lib/kube/resources.ts";
-import { slotName } from "../../lib/records/names.ts";
+import { gateName, slotName } from "../../lib/records/names.ts";
 import type { LeaseRecord } from "../../lib/records/record.ts";
 import { LeaseStore, type StoredRecord } from "../../lib/records/store.ts";
 import type { DeploymentClient } from "../service/deployment_client.ts";
 import { setStatus } from "../service/orders.ts";
-import type { LeaseHistory } from "./lease_history.ts";
+import { ADMISSION_MEMBER, type LeaseHistory } from "./lease_history.ts";
 
 /** The name of the group. */
 export const GROUP = "orders";
@@ -29,6 +31,8 @@ export interface ArenaParts {
   readonly namespace: string;
   /** The same caller at each of the two services. */
   readonly clients: readonly [DeploymentClient, DeploymentClient];
+  /** Two operators that would change the same group. */
+  readonly planners: readonly [Planner, Planner];
   readonly history: LeaseHistory;
   /** Waits a little, never twice the same. */
   readonly pause: () => Promise<void>;
@@ -107,6 +111,23 @@ export class Arena {
     return (await this.stored(name))?.record ?? null;
   }
 
+  /** The admission that the gate carries, or `null`. */
+  async planned(): Promise<PlannedAdmission | null> {
+    const name = gateName(GROUP);
+    const gate = await this.#store.get(this.parts.namespace, name, { signal: this.#signal });
+    return gate && parseGate(gate, await this.#groupUid()).planned;
+  }
+
+  /** Ends whatever operation the status shows, as an operator whose work is done. */
+  endPhases(): Promise<Stored<MysqlFailoverGroup>> {
+    return this.setStatus({
+      updatePhase: null,
+      plannedFailover: null,
+      restoreInPlace: null,
+      [ADMISSION_MEMBER]: null,
+    });
+  }
+
   /** As `kubectl delete lease`: whatever is there, in whatever version. */
   async kubectlDelete(name: string = slotName(GROUP)): Promise<void> {
     const options = { signal: this.#signal };
@@ -136,7 +157,7 @@ export class Arena {
   /** Gives the next round a group that is stable and a free mutex. */
   async clear(): Promise<void> {
     await Promise.all([
-      this.setStatus({ updatePhase: null }),
+      this.endPhases(),
       this.askForRevocation(null),
       this.kubectlDelete(),
     ]);

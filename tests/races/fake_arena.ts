@@ -7,6 +7,7 @@
 
 import type { SendRequest } from "../../lib/kube/exchange.ts";
 import { FakeCluster, seededEntropy, TestClock } from "../../lib/testing/mod.ts";
+import { plannerOf } from "../controllers/planned_rig.ts";
 import { InProcessService, NAMESPACE, seedCluster } from "../service/in_process.ts";
 import { Arena } from "./arena.ts";
 import { LeaseHistory } from "./lease_history.ts";
@@ -52,13 +53,21 @@ export async function openFakeArena(seed: number): Promise<FakeArena> {
   const [first, second] = [1, 2].map((index) =>
     stack.use(new InProcessService({ fake, clock, seed: seed * 2 + index, send: wandering }))
   );
+  const planners = ["first operator", "second operator"].map((by, index) => {
+    const parts = { fake, clock, seed: seed * 2 + index + 3, send: wandering };
+    return plannerOf(stack.use(new InProcessService(parts)), by);
+  });
+  const [one, other] = planners;
   const operator = stack.use(new InProcessService({ fake, clock, seed: -seed }));
-  if (first === undefined || second === undefined) throw new Error("Cannot race alone");
+  if (first === undefined || second === undefined || one === undefined || other === undefined) {
+    throw new Error("Cannot race alone");
+  }
   const history = stack.use(await LeaseHistory.start(operator.api, NAMESPACE));
   const arena = new Arena({
     api: operator.api,
     namespace: NAMESPACE,
     clients: [first.client(), second.client()],
+    planners: [one, other],
     history,
     pause: async () => {
       for (let times = Math.floor(entropy.fraction() * 8); times > 0; times--) await turns();

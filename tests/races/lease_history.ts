@@ -1,5 +1,6 @@
 /**
- * Every version of every deployment lease of a namespace, as a watch tells it, and the rules that hold between them.
+ * Every version of every deployment lease of a namespace and of its groups, as watches tell them, and the rules that hold
+ * between them.
  *
  * An answer says what a service believes. The history says what happened: whatever a race did, no two operations may have
  * had the mutex, and nothing that ended may live again.
@@ -8,17 +9,28 @@
  */
 
 import assert from "node:assert/strict";
-import type { KubeApi, Stored, WatchEvent } from "../../lib/kube/api.ts";
+import { z } from "zod";
+import { admittedPhase } from "../../lib/group/phases.ts";
+import { MYSQL_FAILOVER_GROUPS, type MysqlFailoverGroup } from "../../lib/group/types.ts";
+import type { KubeApi, KubeObject, Stored, WatchEvent } from "../../lib/kube/api.ts";
 import { type Lease, LEASES } from "../../lib/kube/resources.ts";
 import {
   DEPLOYMENT_GATE_ANNOTATION,
   DEPLOYMENT_LEASE_ANNOTATION,
 } from "../../lib/records/names.ts";
 import { type LeaseRecord, parseRecord } from "../../lib/records/record.ts";
+import { type Admission, type PlannedEvent, PlannedJudge } from "./planned_judge.ts";
 
 const PATIENCE_MS = 20_000;
 /** A Lease of the history's own, written to find out how far the watch is. */
 const MARKER = "race-marker";
+/** A member of status in which the operators of a race say whose phase they wrote. */
+export const ADMISSION_MEMBER = "raceAdmission";
+
+const gateForm = z.object({
+  generation: z.number(),
+  planned: z.object({ id: z.string(), state: z.string() }).nullable(),
+});
 
 /** One version of an object. */
 export interface Version {
@@ -29,23 +41,38 @@ export interface Version {
   readonly writtenMs: number;
   /** `null` for the gate. */
   readonly record: LeaseRecord | null;
-  /** The generation of the gate; `null` for a lease. */
-  readonly gateGeneration: number | null;
+  /** What the gate says; `null` for a lease. */
+  readonly gate: { readonly generation: number; readonly planned: Admission | null } | null;
 }
 
 /** Reads a version from an object. */
 export function versionOf(lease: Stored<Lease>, deleted: boolean): Version {
   const { name, resourceVersion, annotations = {} } = lease.metadata;
   const record = annotations[DEPLOYMENT_LEASE_ANNOTATION];
-  const gate: unknown = JSON.parse(annotations[DEPLOYMENT_GATE_ANNOTATION] ?? "null");
+  const gate = annotations[DEPLOYMENT_GATE_ANNOTATION];
   return {
     name,
     version: BigInt(resourceVersion),
     deleted,
     writtenMs: Date.parse(lease.spec?.renewTime ?? ""),
     record: record === undefined ? null : parseRecord(record),
-    gateGeneration: gate === null ? null : Number(Object(gate).generation),
+    gate: gate === undefined ? null : gateForm.parse(JSON.parse(gate)),
   };
+}
+
+/** What the rules of planned operations need of a version; `null` when they need nothing. */
+function plannedEvent({ name, version, deleted, record, gate }: Version): PlannedEvent | null {
+  if (gate !== null) return { type: "gate", version, planned: deleted ? null : gate.planned };
+  if (record?.kind !== "failover-hold") return null;
+  const tokenHash = !deleted && record.state === "active" ? record.tokenHash : null;
+  return { type: "hold", version, name, tokenHash };
+}
+
+/** The phase that a group shows. One that no admission wrote is not under the rules of planned operations. */
+function phaseEvent(group: Stored<MysqlFailoverGroup>, deleted: boolean): PlannedEvent {
+  const id = z.string().nullish().parse(group.status?.[ADMISSION_MEMBER]) ?? null;
+  const phaseOf = deleted || admittedPhase(group) === null ? null : id;
+  return { type: "group", version: BigInt(group.metadata.resourceVersion), phaseOf };
 }
 
 /**
@@ -72,7 +99,7 @@ export class HistoryJudge {
   take(next: Version): void {
     const previous = this.#latest.get(next.name);
     this.#latest.set(next.name, next);
-    this.#generation = Math.max(this.#generation, next.gateGeneration ?? 0);
+    this.#generation = Math.max(this.#generation, next.gate?.generation ?? 0);
     if (next.record === null) return;
     const { kind, operationId, state, tokenHash } = next.record;
     if (kind === "migration" && state === "revoked") this.#buried.add(operationId);
@@ -111,18 +138,22 @@ export class LeaseHistory implements AsyncDisposable {
   readonly #api: KubeApi;
   readonly #namespace: string;
   readonly #judge = new HistoryJudge();
+  readonly #plannedJudge = new PlannedJudge();
+  /** What two watches and the answers told and nobody judged yet: it is judged in the order of its versions. */
+  #pending: PlannedEvent[] = [];
   readonly #stop = new AbortController();
   readonly #waiting = new Set<() => void>();
-  readonly #watching: Promise<void>;
+  readonly #watching: Promise<unknown>;
   /** Which write gave an object its expiry, for the versions of the last two checks. */
   #expiries: [older: Map<string, bigint>, newer: Map<string, bigint>] = [new Map(), new Map()];
   #seen = -1n;
+  #seenGroup = -1n;
   #count = 0;
 
   private constructor(api: KubeApi, namespace: string) {
     this.#api = api;
     this.#namespace = namespace;
-    this.#watching = this.#watch();
+    this.#watching = Promise.all([this.#watchLeases(), this.#watchGroups()]);
   }
 
   /** Starts to watch, and returns when every later change will be seen. */
@@ -130,7 +161,7 @@ export class LeaseHistory implements AsyncDisposable {
     const { signal } = new AbortController();
     await api.createNamed(LEASES, { metadata: { name: MARKER, namespace } }, { signal });
     const history = new LeaseHistory(api, namespace);
-    await history.#until(0n);
+    await history.#until(() => history.#seen >= 0n && history.#seenGroup >= 0n);
     return history;
   }
 
@@ -146,19 +177,30 @@ export class LeaseHistory implements AsyncDisposable {
     return older.get(key) ?? newer.get(key) ?? null;
   }
 
+  /** Notes that a caller was told of a lease: all that is stored from here on is after that answer. */
+  async answered(tokenHash: string): Promise<void> {
+    this.#pending.push({ type: "answer", version: await this.#mark(), tokenHash });
+  }
+
   /** Waits until all that is stored now was seen, and insists that the rules held. */
   async check(): Promise<void> {
-    const { signal } = this.#stop;
-    const name = { namespace: this.#namespace, name: MARKER };
-    // The watch tells all leases in the order of their versions: what is older than the mark was told before it.
-    const mark = await this.#api.patch(LEASES, name, {
-      type: "merge",
-      body: { metadata: { annotations: { mark: crypto.randomUUID() } } },
-    }, { signal });
-    await this.#until(BigInt(mark.metadata.resourceVersion));
+    // A watch tells its objects in the order of their versions: what is older than the mark was told before it.
+    const mark = await this.#mark();
+    const groups = await this.#api.list(MYSQL_FAILOVER_GROUPS, {
+      namespace: this.#namespace,
+      signal: this.#stop.signal,
+    });
+    const newest = groups.items.map(({ metadata }) => BigInt(metadata.resourceVersion));
+    await this.#until(() =>
+      this.#seen >= mark && newest.every((version) => this.#seenGroup >= version)
+    );
     const [, newer] = this.#expiries;
     this.#expiries = [newer, new Map()];
-    assert.deepEqual(this.#judge.violations, []);
+    const settled = this.#pending.filter(({ version }) => version <= mark);
+    this.#pending = this.#pending.filter(({ version }) => version > mark);
+    settled.sort((a, b) => a.version < b.version ? -1 : 1);
+    for (const event of settled) this.#plannedJudge.take(event);
+    assert.deepEqual([...this.#judge.violations, ...this.#plannedJudge.violations], []);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -166,32 +208,40 @@ export class LeaseHistory implements AsyncDisposable {
     await this.#watching;
   }
 
-  async #watch(): Promise<void> {
+  async #watchLeases(): Promise<void> {
     const { signal } = this.#stop;
     for await (const event of this.#api.watch(LEASES, { namespace: this.#namespace, signal })) {
-      this.#take(event);
+      for (const [lease, deleted] of told(event)) this.#takeLease(lease, deleted);
       for (const wake of this.#waiting) wake();
     }
   }
 
-  #take(event: WatchEvent<Lease>): void {
-    switch (event.type) {
-      case "initial":
-      case "restarted":
-        for (const item of event.list.items) this.#takeOne(item, false);
-        break;
-      case "added":
-      case "modified":
-      case "deleted":
-        this.#takeOne(event.object, event.type === "deleted");
+  async #watchGroups(): Promise<void> {
+    const options = { namespace: this.#namespace, signal: this.#stop.signal };
+    for await (const event of this.#api.watch(MYSQL_FAILOVER_GROUPS, options)) {
+      for (const [group, deleted] of told(event)) {
+        const seen = phaseEvent(group, deleted);
+        this.#pending.push(seen);
+        this.#seenGroup = seen.version;
+      }
+      for (const wake of this.#waiting) wake();
     }
   }
 
-  #takeOne(lease: Stored<Lease>, deleted: boolean): void {
+  /** Writes the marker, and returns the version of that write. */
+  async #mark(): Promise<bigint> {
+    const mark = await this.#api.patch(LEASES, { namespace: this.#namespace, name: MARKER }, {
+      type: "merge",
+      body: { metadata: { annotations: { mark: crypto.randomUUID() } } },
+    }, { signal: this.#stop.signal });
+    return BigInt(mark.metadata.resourceVersion);
+  }
+
+  #takeLease(lease: Stored<Lease>, deleted: boolean): void {
     const version = versionOf(lease, deleted);
     if (version.version > this.#seen) this.#seen = version.version;
     // Leases of others, such as those of the election, are none of ours.
-    if (version.record === null && version.gateGeneration === null) return;
+    if (version.record === null && version.gate === null) return;
     this.#count++;
     const { operationId = "", expiresAt = "" } = version.record ?? {};
     if (this.versionOf(version.name, operationId, expiresAt) === null) {
@@ -199,15 +249,17 @@ export class LeaseHistory implements AsyncDisposable {
       this.#expiries[1].set(key, version.version);
     }
     this.#judge.take(version);
+    const planned = plannedEvent(version);
+    if (planned !== null) this.#pending.push(planned);
   }
 
-  async #until(version: bigint): Promise<void> {
+  async #until(isSo: () => boolean): Promise<void> {
     const deadline = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
       deadline.reject(new Error("Cannot see all changes: the watch is behind"));
     }, PATIENCE_MS);
     try {
-      while (this.#seen < version) {
+      while (!isSo()) {
         const { promise, resolve } = Promise.withResolvers<void>();
         this.#waiting.add(resolve);
         await Promise.race([promise, deadline.promise]);
@@ -216,5 +268,22 @@ export class LeaseHistory implements AsyncDisposable {
     } finally {
       clearTimeout(timer);
     }
+  }
+}
+
+/** The objects that an event of a watch tells of, and whether they are gone. */
+function told<T extends KubeObject>(
+  event: WatchEvent<T>,
+): readonly (readonly [object: Stored<T>, deleted: boolean])[] {
+  switch (event.type) {
+    case "initial":
+    case "restarted":
+      return event.list.items.map((item) => [item, false] as const);
+    case "added":
+    case "modified":
+    case "deleted":
+      return [[event.object, event.type === "deleted"]];
+    default:
+      return [];
   }
 }

@@ -35,7 +35,7 @@ function judge(steps: readonly Step[]): readonly string[] {
       deleted: step.deleted ?? false,
       writtenMs: Date.UTC(2026, 0, 1, 0, 0, step.atSeconds ?? 0),
       record: step.record ?? null,
-      gateGeneration: step.gate ?? null,
+      gate: step.gate === undefined ? null : { generation: step.gate, planned: null },
     };
     judge.take(version);
   }

@@ -5,6 +5,11 @@
  * @module
  */
 
+import { systemClock, systemEntropy } from "../../handlers/commands/system.ts";
+import { Planner } from "../../lib/group/admission.ts";
+import { TopologyReader } from "../../lib/group/topology.ts";
+import { LeaseTime } from "../../lib/lease_time/lease_time.ts";
+import { LeaseStore } from "../../lib/records/store.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { DeploymentClient } from "../service/deployment_client.ts";
 import { seedOrders } from "../service/orders.ts";
@@ -74,6 +79,7 @@ export class TwoLeaders implements AsyncDisposable {
       api: cluster.adminApi,
       namespace,
       clients,
+      planners: [operator(cluster, "first operator"), operator(cluster, "second operator")],
       history,
       pause: () => new Promise((resolve) => setTimeout(resolve, Math.random() * longestPauseMs)),
       nowMs: () => Date.now(),
@@ -84,6 +90,22 @@ export class TwoLeaders implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stack.disposeAsync();
   }
+}
+
+/** An operator of its own: its client, and its own knowledge of the API server's time. */
+function operator({ adminCaller }: Cluster, by: string): Planner {
+  const time = new LeaseTime({ clock: systemClock });
+  const api = adminCaller.api({ observer: time.observe });
+  return new Planner({
+    api,
+    topology: new TopologyReader({ api, clock: systemClock, maxStatusAgeMs: 0 }),
+    store: new LeaseStore(api),
+    time,
+    clock: systemClock,
+    entropy: systemEntropy,
+    by,
+    maxClockOffsetMs: 1_000,
+  });
 }
 
 /** The median time of a request that writes, in milliseconds. */

@@ -11,36 +11,8 @@ import { holdName, slotName } from "../../lib/records/names.ts";
 import { hashToken } from "../../lib/records/record.ts";
 import type { Answer, DeploymentClient } from "../service/deployment_client.ts";
 import { type Arena, GROUP } from "./arena.ts";
-
-/** One race. */
-export interface Race {
-  readonly name: string;
-  /** Runs one round with an operation of its own, and says how it ended. */
-  readonly round: (arena: Arena, operation: string) => Promise<string>;
-}
-
-const HOLD = { kind: "failover-hold" } as const;
-/** The answer of a request that lost three races: several that write one lease without a pause can do that to each other. */
-const LOST_RACES = 503;
-
-function tokenOf(answer: Answer): string {
-  return String(answer.body.token);
-}
-
-function mustBe(answer: Answer, ...statuses: readonly number[]): Answer {
-  assert.ok(statuses.includes(answer.status), `${answer.status} ${answer.text}`);
-  return answer;
-}
-
-async function granted(client: DeploymentClient, operation: string, options = {}) {
-  return tokenOf(mustBe(await client.grant(operation, "tenant", options), 201));
-}
-
-function said(...answers: readonly Answer[]): string {
-  return answers.map(({ status, body }) =>
-    status < 300 ? String(status) : `${status} ${body.reason ?? body.error ?? ""}`.trim()
-  ).join(", ");
-}
+import { holdAgainstPlanned } from "./planned.ts";
+import { granted, HOLD, LOST_RACES, mustBe, type Race, said, tokenOf } from "./race.ts";
 
 /** A renewal that was answered. */
 interface Renewal {
@@ -329,6 +301,7 @@ export const races: readonly Race[] = [
   renewAgainstDelete,
   oneOperationTwice,
   readsAgainstTopology,
+  holdAgainstPlanned,
 ];
 
 /** Counts how the rounds of a race ended. */

@@ -16,7 +16,8 @@ import { startCluster } from "../cluster/cluster.ts";
 import type { Arena } from "../races/arena.ts";
 import { openFakeArena } from "../races/fake_arena.ts";
 import { TwoLeaders } from "../races/process_arena.ts";
-import { type Race, type RaceLimits, races, run } from "../races/races.ts";
+import type { Race } from "../races/race.ts";
+import { type RaceLimits, races, run } from "../races/races.ts";
 
 const { values } = parseArgs({
   args: Deno.args,
