@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { MYSQL_DATABASES } from "../../lib/group/types.ts";
 import type { DeploymentClient } from "../service/deployment_client.ts";
-import { DEPLOYER, InProcessService, seedGroup } from "../service/in_process.ts";
+import { DEPLOYER, InProcessService, NAMESPACE, seedGroup } from "../service/in_process.ts";
+import { ordersDatabase } from "../service/orders.ts";
 import { CallRounds, type Round } from "./call_rounds.ts";
 import { granted, HOLD, mustBe, seedHolds } from "./support.ts";
 
@@ -12,9 +13,14 @@ interface Budget {
   readonly calls: number;
 }
 
-/** What a request may cost, and how it is made ready and sent. `warm` is done before the caller is seen last. */
+/**
+ * What a request of a caller of one database may cost, and how it is made ready and sent. `warm` is done before the caller is
+ * seen last.
+ */
 interface Row extends Budget {
   readonly what: string;
+  /** It names its database, so that no other one is looked at. */
+  readonly names?: true;
   readonly warm?: (client: DeploymentClient) => Promise<string>;
   readonly send: (client: DeploymentClient, token: string) => Promise<unknown>;
 }
@@ -37,12 +43,14 @@ const rows: readonly Row[] = [
     what: "a grant of a migration",
     rounds: 3,
     calls: 8,
+    names: true,
     send: async (client) => mustBe(await client.grant("op-1", "tenant"), 201),
   },
   {
     what: "a re-grant of a migration",
     rounds: 3,
     calls: 8,
+    names: true,
     warm: migration,
     send: async (client) => mustBe(await client.grant("op-1", "tenant"), 200),
   },
@@ -50,6 +58,7 @@ const rows: readonly Row[] = [
     what: "a grant of a hold",
     rounds: 3,
     calls: 9,
+    names: true,
     warm: migration,
     send: async (client) => mustBe(await client.grant("op-1", "tenant", HOLD), 201),
   },
@@ -57,6 +66,7 @@ const rows: readonly Row[] = [
     what: "a grant that is refused since another holds",
     rounds: 1,
     calls: 5,
+    names: true,
     warm: migration,
     send: async (client) => mustBe(await client.grant("op-2", "tenant"), 409),
   },
@@ -90,10 +100,22 @@ const rows: readonly Row[] = [
   },
 ];
 
+interface Circumstances {
+  /** @default {0} */
+  readonly holds?: number;
+  /** How many databases name the caller. @default {1} */
+  readonly databases?: number;
+}
+
 /** Sends the request of a row as a caller that was seen within the minute, and returns its rounds. */
-async function measure(row: Row, holds: number): Promise<readonly Round[]> {
+async function measure(row: Row, circumstances: Circumstances): Promise<readonly Round[]> {
+  const { holds = 0, databases = 1 } = circumstances;
   const rounds = new CallRounds();
   using service = new InProcessService({ send: rounds.wrap });
+  for (const [index, name] of ["tenant", "billing", "shop", "stock"].entries()) {
+    const clients = index < databases ? [DEPLOYER] : [];
+    service.fake.seed(MYSQL_DATABASES, ordersDatabase(NAMESPACE, name, "orders", clients));
+  }
   seedHolds(service, holds);
   const client = service.client();
   const token = await row.warm?.(client) ?? "";
@@ -109,12 +131,37 @@ for (const row of rows) {
   for (const holds of [0, 1, 50]) {
     const limit = `${row.rounds} rounds and ${row.calls} calls`;
     Deno.test(`budget: ${row.what} beside ${holds} holds takes at most ${limit}`, async () => {
-      const seen = await measure(row, holds);
-      const shown = seen.map((round) => round.join("\n  ")).join("\n--\n  ");
-      assert.ok(seen.length <= row.rounds, `${seen.length} rounds:\n  ${shown}`);
-      assert.ok(seen.flat().length <= row.calls, `${seen.flat().length} calls:\n  ${shown}`);
+      const seen = await measure(row, { holds });
+      mustKeep(row, seen);
+      assert.deepEqual(looks(seen), ["get"]);
     });
   }
+  for (const databases of [2, 3]) {
+    Deno.test(`budget: ${row.what} by a caller of ${databases} databases takes no more rounds, and a call for each`, async () => {
+      const asked = row.names ? 1 : databases;
+      const seen = await measure(row, { databases });
+      mustKeep({ ...row, calls: row.calls + asked - 1 }, seen);
+      assert.deepEqual(looks(seen), Array.from({ length: asked }, () => "get"));
+    });
+  }
+  if (row.names) continue;
+  Deno.test(`budget: ${row.what} by a caller of four databases takes one list`, async () => {
+    const seen = await measure(row, { databases: 4 });
+    mustKeep(row, seen);
+    assert.deepEqual(looks(seen), ["list"]);
+  });
+}
+
+function mustKeep({ rounds, calls }: Budget, seen: readonly Round[]): void {
+  const shown = seen.map((round) => round.join("\n  ")).join("\n--\n  ");
+  assert.ok(seen.length <= rounds, `${seen.length} rounds:\n  ${shown}`);
+  assert.ok(seen.flat().length <= calls, `${seen.flat().length} calls:\n  ${shown}`);
+}
+
+/** How databases were looked at. */
+function looks(seen: readonly Round[]): readonly string[] {
+  return seen.flat().filter((call) => call.includes("/mysqldatabases"))
+    .map((call) => call.includes("/mysqldatabases/") ? "get" : "list");
 }
 
 Deno.test("budget: a caller that was not seen within the minute costs its review and its list first", async () => {
@@ -127,6 +174,19 @@ Deno.test("budget: a caller that was not seen within the minute costs its review
   assert.equal(seen.length, 4);
   assert.match(seen[0]?.join() ?? "", /^POST .*tokenreviews$/);
   assert.match(seen[1]?.join() ?? "", /^GET .*mysqldatabases\?[^,]*$/);
+});
+
+Deno.test("budget: a list that is a minute old is asked anew in the round of the reads, for a caller that comes often", async () => {
+  const rounds = new CallRounds();
+  using service = new InProcessService({ send: rounds.wrap });
+  const client = service.client();
+  mustBe(await client.observe(), 200);
+  await service.clock.advance(59_999);
+  mustBe(await client.observe(), 200);
+  await service.clock.advance(1);
+  const seen = await rounds.of(async () => mustBe(await client.observe(), 200));
+  mustKeep({ rounds: 2, calls: 5 }, seen);
+  assert.deepEqual(looks(seen), ["list"]);
 });
 
 Deno.test("budget: an unknown caller causes no read of the group, with whatever it asks", async () => {

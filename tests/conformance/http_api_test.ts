@@ -12,6 +12,7 @@ import { formatTime } from "../../lib/records/record.ts";
 import { type Answer, type DeploymentClient, grantedBody } from "../service/deployment_client.ts";
 import { DEPLOYER, InProcessService, NAMESPACE, seedGroup } from "../service/in_process.ts";
 import { ordersDatabase, stableStatus } from "../service/orders.ts";
+import { annotate, REVOKE } from "./support.ts";
 
 const orders = { namespace: NAMESPACE, name: "orders" };
 
@@ -113,7 +114,7 @@ Deno.test("deploy-api 16 item 10: no token and no hash is in a log line, an answ
   const seen = await client.observe();
   await client.release("op-1", token);
   const stored = JSON.stringify(service.fake.readAll(LEASES));
-  const said = service.lines.join("") + seen.text;
+  const said = service.lines.join("") + seen.text + await service.metrics.registry.metrics();
   assert.ok(!stored.includes(token) && !said.includes(token));
   for (const secret of ["tokenHash", "Bearer", "eyJ"]) {
     assert.ok(!said.includes(secret), secret);
@@ -131,7 +132,7 @@ Deno.test("deploy-api 16 item 11: unauthorized grants for ten names add ten to o
   assert.equal(await service.metric(series), 10);
 });
 
-Deno.test("deploy-api 16 item 12: expired, and revoked by a generation: renew, release and re-grant", async () => {
+Deno.test("deploy-api 16 item 12: expired, and revoked by a generation or an operator: renew, release and re-grant", async () => {
   {
     using service = new InProcessService();
     const client = service.client();
@@ -145,16 +146,20 @@ Deno.test("deploy-api 16 item 12: expired, and revoked by a generation: renew, r
     mustBe(await client.release("op-1", token), 204);
     mustBe(await client.grant("op-1", "tenant"), 201);
   }
-  {
+  const revocations = [
+    ["topology_changed", 8, (service: InProcessService) => {
+      change(service, { activeSite: "iad", topologyGeneration: 8 });
+    }],
+    ["operator_revoked", 7, (service: InProcessService) => annotate(service, REVOKE, "true")],
+  ] as const;
+  for (const [reason, generation, revoke] of revocations) {
     using service = new InProcessService();
     const client = service.client();
     const token = await granted(client);
-    change(service, { activeSite: "iad", topologyGeneration: 8 });
+    revoke(service);
     const revoked = mustBe(await client.renew("op-1", token), 409, "revoked");
-    assert.deepEqual([revoked.body.reason, revoked.body.topologyGeneration], [
-      "topology_changed",
-      8,
-    ]);
+    assert.deepEqual([revoked.body.reason, revoked.body.topologyGeneration], [reason, generation]);
+    annotate(service, REVOKE, null);
     mustBe(await client.release("op-1", "wrong"), 403, "token_mismatch");
     mustBe(await client.release("op-1", token), 204);
     mustBe(await client.release("op-1", token), 204);
