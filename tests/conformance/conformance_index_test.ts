@@ -1,0 +1,143 @@
+/** docs/conformance.md against the tests: neither says what the other does not. */
+
+import assert from "node:assert/strict";
+import type { SourceTexts } from "../checks/syntax.ts";
+import { readShared } from "../checks/text.ts";
+
+/** How many items deploy-api 16 has. */
+const ITEMS = 70;
+const PAGE = "docs/conformance.md";
+const THIS = "tests/conformance/conformance_index_test.ts";
+
+interface NamedTest {
+  readonly file: string;
+  readonly name: string;
+}
+
+interface Item {
+  readonly number: number;
+  readonly text: string;
+  readonly notes: readonly string[];
+  readonly tests: readonly NamedTest[];
+}
+
+/** The items of the page: a numbered list, and below each item its tests and what is to be said of it. */
+function itemsIn(page: string): Item[] {
+  return page.split(/^(?=\d+\. )/m).slice(1).map((part) => {
+    const [own = ""] = part.split(/^## /m);
+    const [head = "", ...points] = own.split(/^ +- /m).map((text) =>
+      text.trim().replaceAll(/\s+/g, " ")
+    );
+    const [, number = "", text = ""] = /^(\d+)\. (.*)$/.exec(head) ?? [];
+    const tests: NamedTest[] = [];
+    const notes: string[] = [];
+    for (const point of points) {
+      const [, file, target, name] = /^\[(tests\/[^\]]+)\]\(([^)]+)\): "(.+)"$/.exec(point) ?? [];
+      if (file === undefined || name === undefined || target !== `../${file}`) notes.push(point);
+      else tests.push({ file, name });
+    }
+    return { number: Number(number), text, notes, tests };
+  });
+}
+
+/** The tests whose names say which items they are about, and those items. */
+function claimsIn(file: string, source: string): { name: string; numbers: number[] }[] {
+  const names = source.matchAll(
+    /(["`])((?:deploy-api 16 )?items? (\d+)(?: (to|and) (\d+))?\b.*?)\1/g,
+  );
+  return file === THIS ? [] : [...names].map(([, , name = "", from, word, to]) => {
+    const [first, last] = [Number(from), Number(to ?? from)];
+    const all = Array.from({ length: last - first + 1 }, (_, at) => first + at);
+    return { name, numbers: word === "and" ? [first, last] : all };
+  });
+}
+
+/** What is wrong between the page and the tests. */
+function faultsOf(page: string, sources: SourceTexts, count: number): string[] {
+  const items = itemsIn(page);
+  const faults: string[] = [];
+  const numbers = items.map(({ number }) => number);
+  for (let number = 1; number <= count; number++) {
+    const times = numbers.filter((found) => found === number).length;
+    if (times !== 1) faults.push(`item ${number} is there ${times} times`);
+  }
+  for (const { number, text, notes, tests } of items) {
+    if (number < 1 || number > count) faults.push(`item ${number} is none of the contract's`);
+    if (text === "") faults.push(`item ${number} says nothing`);
+    if (tests.length === 0 && !notes.some((note) => note.startsWith("Left to "))) {
+      faults.push(`item ${number} has no test and does not say why`);
+    }
+    for (const note of notes.filter((note) => note.startsWith("["))) {
+      faults.push(`item ${number}: not a link to a test and its name: ${note}`);
+    }
+    for (const { file, name } of tests) {
+      const source = sources.get(file) ?? "";
+      const exists = [`"${name}"`, `\`${name}\``].some((literal) => source.includes(literal));
+      if (!exists) faults.push(`item ${number}: ${file} has no test "${name}"`);
+    }
+  }
+  for (const [file, source] of sources) {
+    if (!/^tests\/.*_test\.ts$/.test(file)) continue;
+    for (const { name, numbers } of claimsIn(file, source)) {
+      for (const number of numbers) {
+        const listed = items.find((item) => item.number === number)?.tests ?? [];
+        const isListed = listed.some((test) => test.file === file && test.name === name);
+        if (!isListed) faults.push(`item ${number} does not list ${file}: "${name}"`);
+      }
+    }
+  }
+  return faults;
+}
+
+Deno.test("docs/conformance.md lists every item with tests that exist, and every test that names an item", async () => {
+  const sources = await readShared();
+  assert.deepEqual(faultsOf(sources.get(PAGE) ?? "", sources, ITEMS), []);
+});
+
+const ONE = "tests/one_test.ts";
+const page = (...items: readonly string[]) => `# Page\n\n## Part\n\n${items.join("\n")}\n`;
+const first = `1. One thing.\n   - [${ONE}](../${ONE}): "item 1: one\n     thing"`;
+const second = "2. Another.\n   - Left to part F: it is not there yet.\n\n## Next part\n";
+const sources = new Map([[ONE, 'Deno.test("item 1: one thing", () => {});']]);
+
+Deno.test("a page and tests that agree have no fault", () => {
+  assert.deepEqual(faultsOf(page(first, second), sources, 2), []);
+});
+
+Deno.test("planted faults are seen: lost items and tests, unlisted claims, reasons that are none", () => {
+  const withMore = (text: string) => new Map([[ONE, `${sources.get(ONE)} ${text}`]]);
+  const planted: readonly (readonly [string, string, SourceTexts])[] = [
+    ["item 2 is there 0 times", page(first), sources],
+    ["item 1 is there 2 times", page(first, first, second), sources],
+    ["item 3 is none of the contract's", page(first, second, second.replace("2", "3")), sources],
+    [
+      "item 2 has no test and does not say why",
+      page(first, second.replace("Left to", "Perhaps")),
+      sources,
+    ],
+    [
+      `item 1: ${ONE} has no test "item 1: one thing"`,
+      page(first, second),
+      new Map([[ONE, 'Deno.test("one thing", () => {});']]),
+    ],
+    [
+      `item 1: not a link to a test and its name: [${ONE}](${ONE}): "item 1: one thing"`,
+      page(first.replace("../", ""), second.replace("2. Another.", first.replace("1.", "2."))),
+      sources,
+    ],
+    [
+      `item 2 does not list ${ONE}: "deploy-api 16 items 1 and 2: both"`,
+      page(first, second),
+      withMore('Deno.test("deploy-api 16 items 1 and 2: both", () => {});'),
+    ],
+    [
+      `item 2 does not list ${ONE}: "items 1 to 2: \${what}"`,
+      page(first, second),
+      withMore("Deno.test(`items 1 to 2: ${what}`, () => {});"),
+    ],
+  ];
+  for (const [fault, text, tests] of planted) {
+    const found = faultsOf(text, tests, 2);
+    assert.ok(found.includes(fault), `${fault} is not among\n${found.join("\n")}`);
+  }
+});
