@@ -5,6 +5,7 @@
  * @module
  */
 
+import { setImmediate } from "node:timers";
 import type { SendRequest } from "../../lib/kube/exchange.ts";
 import { FakeCluster, seededEntropy, TestClock } from "../../lib/testing/mod.ts";
 import { plannerOf } from "../controllers/planned_rig.ts";
@@ -87,5 +88,5 @@ export async function openFakeArena(seed: number): Promise<FakeArena> {
 }
 
 function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 0));
+  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -30,13 +30,13 @@ function withBlindPlanners({ arena, services: [first, second] }: FakeArena): Are
 
 Deno.test("in some rounds of the race a hold wins, and in some a planned operation", async () => {
   await using opened = await openFakeArena(42);
-  const outcomes = await run(holdAgainstPlanned, opened.arena, { rounds: 12 });
+  const outcomes = await run(holdAgainstPlanned, opened.arena, { rounds: 40 });
   assert.ok(outcomes["a hold"], JSON.stringify(outcomes));
   assert.ok(outcomes["a planned operation"], JSON.stringify(outcomes));
 });
 
 Deno.test("the race finds two operators that do not look at the holds", async () => {
   await using opened = await openFakeArena(42);
-  const race = run(holdAgainstPlanned, withBlindPlanners(opened), { rounds: 12 });
+  const race = run(holdAgainstPlanned, withBlindPlanners(opened), { rounds: 40 });
   await assert.rejects(race, /an answered hold is active beside an admission/);
 });

@@ -4,7 +4,7 @@ import { openFakeArena } from "./fake_arena.ts";
 import { races, run } from "./races.ts";
 
 /** `deno task soak` runs thousands. */
-const ROUNDS = 8;
+const ROUNDS = 40;
 
 for (const [index, race] of races.entries()) {
   Deno.test(`in memory, with two leaders: ${race.name}`, async () => {
