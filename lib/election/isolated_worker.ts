@@ -44,11 +44,11 @@ type Begin = Order & { readonly type: "begin" };
  * stands before it runs in each worker too.
  *
  * ```ts
- * function main(clock: Clock): void {
- *   const tasks = { compact: (term: Term) => compact(term.signal) };
- *   if (hostIsolatedTasks({ scope: self, clock, tasks })) return;
- *   startProgram();
- * }
+ * import { hostIsolatedTasks, type Term } from "@holdfast/holdfast/election";
+ * import { systemClock as clock } from "@holdfast/holdfast/system";
+ *
+ * const tasks = { compact: (term: Term) => compact(term.signal) };
+ * if (!hostIsolatedTasks({ scope: self, clock, tasks })) startProgram();
  *
  * async function compact(_signal: AbortSignal): Promise<void> {}
  * function startProgram(): void {}

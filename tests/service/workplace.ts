@@ -18,7 +18,7 @@ export const AUDIENCE = "bloodraven-deploy";
 /** The least that the service needs in the whole cluster: deploy-api 15.3. */
 const serviceRules: readonly RoleRule[] = [
   { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
-  { apiGroups: ["shipstream.io"], resources: ["mysqldatabases"], verbs: ["list"] },
+  { apiGroups: ["shipstream.io"], resources: ["mysqldatabases"], verbs: ["get", "list"] },
   {
     apiGroups: ["shipstream.io"],
     resources: ["mysqlfailovergroups"],
@@ -69,7 +69,8 @@ export class Workplace implements AsyncDisposable {
     await Deno.writeTextFile(`${folder}/tls.key`, keyPem);
     const token = await cluster.token(subject);
     await Deno.writeTextFile(`${folder}/kubeconfig`, cluster.kubeconfig({ token }, namespace));
-    const http = Deno.createHttpClient({ caCerts: [authority.caPem] });
+    // Below the 60 s after which the service closes an idle connection: a request that is sent just then gets no answer.
+    const http = Deno.createHttpClient({ caCerts: [authority.caPem], poolIdleTimeout: 20_000 });
     return new Workplace(cluster, namespace, folder, http);
   }
 
