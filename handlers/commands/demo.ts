@@ -84,10 +84,10 @@ async function run(options: DemoOptions, signal: AbortSignal): Promise<number> {
   narrator.line();
   narrator.line(`The story is over. Each step was checked; all took ${seconds} s from the start.`);
   await envFile?.write(variablesOf(stage));
-  const { lifecycle } = stage.service.opened;
-  if (once) return await lifecycle.stop("the story is over");
+  const { host } = stage.service;
+  if (once) return await host.stop("the story is over");
   invite(narrator, stage);
-  return await lifecycle.done;
+  return await host.done;
 }
 
 function introduce(narrator: Narrator, { cluster, service, folder }: Stage): void {

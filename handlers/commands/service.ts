@@ -1,220 +1,159 @@
 /**
- * The running service: the parts, wired together. `serve` runs it on a real cluster, and `demo` on its own.
+ * The service as a part of a host: its ports, and what it does while it leads. `serve` runs it on a real cluster, and `demo`
+ * on its own.
  *
  * @module
  */
 
-import { AccessControl } from "../../lib/auth/access.ts";
-import { DatabaseReader } from "../../lib/auth/databases.ts";
-import { reviewMetrics } from "../../lib/auth/metrics.ts";
-import { TokenReviewer } from "../../lib/auth/token_review.ts";
-import type { Config } from "../../lib/config/schema.ts";
-import {
-  type ElectionTiming,
-  Elector,
-  type Leadership,
-  runLeaderTasks,
-} from "../../lib/election/mod.ts";
+import { Registry } from "prom-client";
+import type { EventFigures } from "../../lib/controllers/events.ts";
 import { startCertificateRotation } from "../../lib/host/certificate_rotation.ts";
+import type { Host, HostPlugin } from "../../lib/host/hooks.ts";
 import { InFlight } from "../../lib/host/in_flight.ts";
-import type { Lifecycle } from "../../lib/host/lifecycle.ts";
-import type { ListenAddress } from "../../lib/config/listen_address.ts";
-import type { FetchHandler, Listener } from "../../lib/host/listener.ts";
-import type { Metrics } from "../../lib/host/metrics.ts";
+import type { FetchHandler, Listener, ListenerOptions } from "../../lib/host/listener.ts";
 import { startPlainListener } from "../../lib/host/plain_listener.ts";
 import { startTlsListener } from "../../lib/host/tls_listener.ts";
 import type { KubeApi } from "../../lib/kube/api.ts";
 import type { LeaseTime } from "../../lib/lease_time/lease_time.ts";
 import { leaseTimeMetrics } from "../../lib/lease_time/metrics.ts";
-import { type Clock, sleep, startDeadline } from "../../lib/runtime/clock.ts";
-import type { Entropy } from "../../lib/runtime/entropy.ts";
-import type { Logger } from "../../lib/runtime/log.ts";
+import type { KubernetesPlugin } from "../../lib/plugin/plugin.ts";
+import type { KubernetesContext } from "../../lib/plugin/runtime.ts";
 import type { Tracer } from "../../lib/tracing/tracer.ts";
-import { createDeployApi } from "../http/deploy.ts";
+import { simpleError } from "../http/answers.ts";
 import { createMetricsApp } from "../http/metrics.ts";
 import { createProbes } from "../http/probes.ts";
 import { createTlsApp } from "../http/tls_app.ts";
-import { createGroupWork } from "./group_work.ts";
-import { ServingTerm } from "./serving_term.ts";
+import { createServiceWork, type ServiceWork } from "./service_work.ts";
 
-/** What the service is made of. */
-export interface ServiceParts {
-  readonly config: Config;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  /** The end of the service is registered here. */
-  readonly lifecycle: Lifecycle;
-  /** The calls of requests. */
-  readonly api: KubeApi;
-  /** The calls of the election, on connections of their own, so that nothing queues in front of a renewal. */
-  readonly electionApi: KubeApi;
-  /** Learns from the answers of `api`. */
+/** What {@linkcode servicePlugin} takes. */
+export interface ServiceOptions {
+  /** Brings the cluster and the election, and runs the work of the leader. Install it before the service. */
+  readonly kubernetes: KubernetesPlugin;
+  /** Learns from the answers of the cluster. */
   readonly leaseTime: LeaseTime;
-  /** The namespace of the election Lease. */
-  readonly namespace: string;
+  /** `null` when tracing is off. */
+  readonly tracer: Tracer | null;
+}
+
+/** What the work of the service is made of. */
+export interface ServiceParts {
+  readonly host: Host;
+  /** Gets the metrics of the service. */
+  readonly registry: Registry;
+  /** Count the Events of the whole process. */
+  readonly events: EventFigures;
+  readonly leaseTime: LeaseTime;
+  readonly tracer: Tracer | null;
+  /** A stop waits for these requests. */
+  readonly inFlight: InFlight;
+  /** The calls of requests and controllers. */
+  readonly api: KubeApi;
   /** This process in the election. */
   readonly identity: string;
-  /** Absent when tracing is off. */
-  readonly tracer?: Tracer;
-}
-
-/** A service that runs. */
-export interface Service {
-  readonly addresses: ServiceAddresses;
-  readonly leadership: Leadership;
-}
-
-/** The addresses that were bound. */
-export interface ServiceAddresses {
-  readonly metrics: ListenAddress;
-  readonly probes: ListenAddress;
-  /** `null` without a certificate. */
-  readonly tls: ListenAddress | null;
 }
 
 /** How long a stopping listener waits for answers in flight: deploy-api 14. */
 const LISTENER_GRACE_MS = 10_000;
 
-/**
- * Starts the service. Its end is registered with the lifecycle, in the order that leaves no gap in a rolling update:
- * refuse new requests, let those in flight settle, give up the lead, wait until the traffic has moved, stop listening.
- *
- * @throws {CertificateError} @throws {ListenError} @throws {RangeError} The lifecycle stops what was started before.
- */
-export async function startService(parts: ServiceParts): Promise<Service> {
-  const { config, clock, logger, lifecycle, metrics } = parts;
-  const inFlight = new InFlight();
-  leaseTimeMetrics(metrics.registry, parts.leaseTime);
-  const leads = () => !lifecycle.stopping.aborted && serving.serves();
-  const { coordinator, leases, loop } = createGroupWork(parts, leads);
-  const serving = new ServingTerm(coordinator, inFlight);
-
-  const deploy = config.deploy_api.enabled
-    ? createDeployApi({
-      clock,
-      logger,
-      metrics: metrics.http,
-      leads,
-      requestTimeoutMs: config.deploy_api.request_timeout,
-      reviewer: createReviewer(parts),
-      access: new AccessControl({
-        databases: new DatabaseReader({ api: parts.api, clock, log: logger }),
-        clock,
-      }),
-      coordinator,
-      leases,
-      tracer: parts.tracer,
-    })
-    : null;
-
-  const elector = createElector(parts);
-  const { leadership } = elector;
-  const addresses = await startListeners(parts, leadership, createTlsApp({ deploy, inFlight }));
-
-  lifecycle.onShutdown("prestop grace", async ({ signal }) => {
-    await sleep(clock, config.host.prestop_grace_secs * 1000, signal);
-  });
-  const leading = runLeaderTasks({
-    candidate: elector,
-    tasks: config.deploy_api.enabled ? [serving, loop] : [serving],
-    timing: electionTiming(parts),
-    clock,
-    logger,
-    // It is logged, and the next term begins anew.
-    onTaskError: () => {},
-    exit: () => void lifecycle.stop("a leader task overran"),
-  });
-  elector.start();
-  lifecycle.onShutdown("election", async ({ signal }) => {
-    // Requests end with their own deadline. What is not settled then keeps the Lease, which runs out by itself.
-    using budget = startDeadline(clock, config.deploy_api.request_timeout, signal);
-    await elector.stop(budget.signal);
-    await leading;
-  });
-  return { addresses, leadership };
-}
-
-function createReviewer({ config, clock, api, metrics }: ServiceParts): TokenReviewer {
-  const { audience } = config.deploy_api;
-  return new TokenReviewer({ api, clock, audience, metrics: reviewMetrics(metrics.registry) });
-}
-
-function createElector(parts: ServiceParts): Elector {
-  const { config, clock, entropy, logger, metrics, namespace, identity } = parts;
-  const election = config.kubernetes.leader_election;
-  return new Elector({
-    api: parts.electionApi,
-    clock,
-    entropy,
-    logger,
-    metrics: metrics.registry,
-    namespace,
-    leaseName: election.lease_name,
-    identity,
-    releaseOnStop: election.release_on_shutdown,
-    timing: electionTiming(parts),
-    tracer: parts.tracer,
-  });
-}
-
-function electionTiming({ config }: ServiceParts): ElectionTiming {
-  const election = config.kubernetes.leader_election;
+/** Makes the service. Its ports are named `tls` (only with a certificate), `metrics` and `probes`. */
+export function servicePlugin(options: ServiceOptions): HostPlugin {
   return {
-    leaseDurationMs: election.lease_duration_secs * 1000,
-    renewDeadlineMs: election.renew_deadline_secs * 1000,
-    retryPeriodMs: election.retry_period_secs * 1000,
+    name: "holdfast",
+    install: (host) => install(host, options),
   };
 }
 
-async function startListeners(
-  parts: ServiceParts,
-  leadership: Leadership,
-  tlsApp: FetchHandler,
-): Promise<ServiceAddresses> {
-  const { config, clock, logger, lifecycle, metrics } = parts;
-  const { registry } = metrics;
-  const keep = (name: string, listener: Listener): ListenAddress => {
-    lifecycle.onShutdown(`listener ${name}`, async () => {
-      await listener.stop(LISTENER_GRACE_MS);
+function install(host: Host, { kubernetes, leaseTime, tracer }: ServiceOptions): void {
+  const { config, logger } = host;
+  const { enabled } = config.deploy_api;
+  const registry = new Registry();
+  host.addMetrics({ name: "service", registry });
+  leaseTimeMetrics(registry, leaseTime);
+  const inFlight = new InFlight();
+
+  let work: ServiceWork | null = null;
+  /** A lead may begin before the hooks of the start are through, so whoever comes first makes the work. */
+  const workOn = ({ api, leadership }: KubernetesContext): ServiceWork => {
+    if (work !== null) return work;
+    if (api === null || leadership === null) {
+      throw new RangeError("Cannot serve without a cluster and its election: switch both on");
+    }
+    const { identity } = leadership;
+    const { events } = kubernetes.metrics;
+    return work = createServiceWork({
+      host,
+      registry,
+      events,
+      leaseTime,
+      tracer,
+      inFlight,
+      api,
+      identity,
     });
-    return listener.address;
   };
-  const plain = async (name: "metrics" | "probes", handler: FetchHandler) => {
-    const address = config.listen[name];
-    return keep(name, await startPlainListener({ name, address, handler, clock, logger }));
-  };
-  const metricsApp = createMetricsApp({ registry, logger });
+  kubernetes.leaderTask({
+    name: "deployment API",
+    run: (term, context) => workOn(context).serving.run(term),
+  });
+  if (enabled) {
+    kubernetes.leaderTask({
+      name: "group controllers",
+      run: (term, context) => workOn(context).loop.run(term),
+    });
+  }
+
+  const metricsApp = createMetricsApp({ metrics: host.metrics, logger });
   const probes = createProbes({
     live: () => {
-      const stuck = leadership.state.leading && !leadership.isLeader();
+      const leadership = kubernetes.runtime?.leadership ?? null;
+      const stuck = leadership !== null && leadership.state.leading && !leadership.isLeader();
       return stuck ? "leads and has not renewed in time" : undefined;
     },
-    ready: () => lifecycle.stopping.aborted ? "stopping" : undefined,
+    ready: () => host.stopping.aborted ? "stopping" : work === null ? "starting" : undefined,
   });
-  const tls = await startTls(parts, tlsApp);
-  return {
-    tls: tls && keep("tls", tls),
-    metrics: await plain("metrics", (request) => metricsApp.fetch(request)),
-    probes: await plain("probes", (request) => probes.fetch(request)),
-  };
+  const deploy: FetchHandler = (request, env) =>
+    work === null ? simpleError("not_leader") : work.deploy.fetch(request, env);
+  const tlsApp = createTlsApp({ deploy: enabled ? deploy : null, inFlight });
+  if (config.tls.cert_file !== "") addTls(host, registry, tlsApp);
+  addPlain(host, "metrics", (request) => metricsApp.fetch(request));
+  addPlain(host, "probes", (request) => probes.fetch(request));
+
+  host.onStart("holdfast", () => {
+    const { runtime } = kubernetes;
+    if (runtime === null) throw new TypeError("Cannot serve: install the cluster's plugin first");
+    workOn(runtime);
+    logger.info("serving", { cluster: runtime.mode, deploy_api: enabled });
+  });
 }
 
-/** Starts the TLS listener when there is a certificate. */
-async function startTls(parts: ServiceParts, handler: FetchHandler): Promise<Listener | null> {
-  const { config, clock, logger, lifecycle, metrics } = parts;
+function addPlain(host: Host, name: "metrics" | "probes", handler: FetchHandler): void {
+  host.addListener(
+    name,
+    async () => briefly(await startPlainListener(listenerOptions(host, name, handler))),
+  );
+}
+
+function addTls(host: Host, registry: Registry, handler: FetchHandler): void {
+  const { config, logger, system: { clock } } = host;
   const { cert_file: certFile, key_file: keyFile } = config.tls;
-  if (certFile === "") return null;
-  const { registry } = metrics;
-  const certificate = await startCertificateRotation({
-    certFile,
-    keyFile,
-    clock,
-    logger,
-    registry,
+  host.addListener("tls", async () => {
+    const files = { certFile, keyFile };
+    const certificate = await startCertificateRotation({ ...files, clock, logger, registry });
+    host.onShutdown("certificate", async () => await certificate[Symbol.asyncDispose]());
+    const options = listenerOptions(host, "tls", handler);
+    return briefly(await startTlsListener({ ...options, certificate }));
   });
-  lifecycle.onShutdown("certificate", async () => await certificate[Symbol.asyncDispose]());
-  const address = config.listen.tls;
-  return await startTlsListener({ name: "tls", address, handler, clock, logger, certificate });
+}
+
+function listenerOptions(
+  { config, logger, system: { clock } }: Host,
+  name: "tls" | "metrics" | "probes",
+  handler: FetchHandler,
+): ListenerOptions {
+  return { name, address: config.listen[name], handler, clock, logger };
+}
+
+/** Holds the end of a listener to the contract, however long the host would wait. */
+function briefly({ address, stop }: Listener): Listener {
+  return { address, stop: (graceMs) => stop(Math.min(graceMs, LISTENER_GRACE_MS)) };
 }

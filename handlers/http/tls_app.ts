@@ -4,18 +4,16 @@
  * @module
  */
 
-import type { Hono } from "hono";
 import type { InFlight } from "../../lib/host/in_flight.ts";
 import type { FetchHandler } from "../../lib/host/listener.ts";
 import { rawTarget } from "../../lib/host/raw_target.ts";
 import { simpleError } from "./answers.ts";
-import type { DeployEnv } from "./deploy_env.ts";
 import { isDeployTarget } from "./deploy_path.ts";
 
 /** What the listener serves. */
 export interface TlsAppParts {
-  /** `null` when the API is off. */
-  readonly deploy: Hono<DeployEnv> | null;
+  /** Answers the requests of the API. `null` when it is off. */
+  readonly deploy: FetchHandler | null;
   /** Counts the requests of the API, so that a stop can wait for them. */
   readonly inFlight: InFlight;
 }
@@ -26,6 +24,6 @@ export function createTlsApp({ deploy, inFlight }: TlsAppParts): FetchHandler {
     if (deploy === null || !isDeployTarget(rawTarget(env, request).target)) {
       return simpleError("not_found");
     }
-    return inFlight.track(() => deploy.fetch(request, env));
+    return inFlight.track(() => deploy(request, env));
   };
 }

@@ -111,7 +111,10 @@ export const configSchema = z.strictObject({
       "The namespace of the election Lease and of the ConfigMaps. Empty takes the pod's own, then that of the kubeconfig.",
       { expects: "a DNS label of at most 63 characters, or empty" },
     ),
-    events: flag(true, "Write Events about the start, the lead and the stop on the pod."),
+    events: flag(
+      true,
+      "Write Events about the start, the lead and the stop on the pod. Needs its name in `POD_NAME` or `HOSTNAME`.",
+    ),
     leader_election: z.strictObject({
       enabled: flag(false, "Run the election, so that one replica leads."),
       lease_name: text(
@@ -151,7 +154,9 @@ export const configSchema = z.strictObject({
       ),
     }).prefault({}),
     config_maps: z.strictObject({
-      watch: list("The names of the ConfigMaps that an application follows."),
+      watch: list(
+        "The names of the ConfigMaps that an application follows. `serve` follows them too, and reads nothing from them.",
+      ),
     }).prefault({}),
   }).prefault({}),
   host: z.strictObject({

@@ -10,7 +10,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Entropy } from "../runtime/entropy.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { HealthIndicator } from "./health.ts";
-import type { MetricsSource } from "./host_metrics.ts";
+import type { MetricsSource, MetricsSources } from "./host_metrics.ts";
 import type { ShutdownHook, ShutdownStage } from "./lifecycle.ts";
 import type { Listener } from "./listener.ts";
 
@@ -58,6 +58,8 @@ export interface Host {
   readonly role: ProcessRole;
   readonly system: HostSystem;
   readonly logger: Logger;
+  /** All that a scrape shows: for a port of a part's own. */
+  readonly metrics: Pick<MetricsSources, "render" | "contentType">;
   /** Aborts when the end begins. */
   readonly stopping: AbortSignal;
   /** Registers what starts a part. These run one after the other, first in, first out; probes are answered meanwhile. */

@@ -51,7 +51,6 @@ export const runtimeFigures: ProcessFigures = {
 export interface Metrics extends Disposable {
   /** Everything that a scrape shows. */
   readonly registry: Registry;
-  readonly http: HttpMetrics;
 }
 
 /** Makes the registry of a process and starts to measure. */
@@ -61,7 +60,6 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const stopLag = measureLag(registry, options.clock, options.lagIntervalMs ?? 1_000);
   return {
     registry,
-    http: new HttpMetrics(registry),
     [Symbol.dispose]: stopLag,
   };
 }

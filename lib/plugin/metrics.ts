@@ -6,6 +6,7 @@
 
 import { Counter, Gauge, Registry } from "prom-client";
 import type { EventFigures } from "../controllers/events.ts";
+import { eventFigures } from "../controllers/metrics.ts";
 import { callMetrics } from "../kube/metrics.ts";
 import type { CallReport } from "../kube/exchange.ts";
 
@@ -30,17 +31,7 @@ export class PluginMetrics {
 
   constructor() {
     const registers = [this.registry];
-    const published = new Counter({
-      name: "kubernetes_events_published_total",
-      help: "Events that were written.",
-      registers,
-    });
-    const failed = new Counter({
-      name: "kubernetes_events_failed_total",
-      help: "Events that could not be written.",
-      registers,
-    });
-    this.events = { published: () => published.inc(), failed: () => failed.inc() };
+    this.events = eventFigures(this.registry);
     this.#apiUp = new Gauge({
       name: "kubernetes_api_up",
       help: "1 when the last check of the Kubernetes API succeeded, 0 when it failed.",

@@ -10,6 +10,7 @@ import { ConfigError, problemOf } from "../config/errors.ts";
 import { type Config, configSchema } from "../config/schema.ts";
 import type { Host, HostPlugin } from "../host/hooks.ts";
 import type { KubeApi } from "../kube/api.ts";
+import { startDeadline } from "../runtime/clock.ts";
 import type { Connector } from "./cluster.ts";
 import { NOT_STARTED } from "./health.ts";
 import { PluginMetrics } from "./metrics.ts";
@@ -23,7 +24,7 @@ export type KubernetesConfig = z.input<typeof configSchema>["kubernetes"];
 
 /** What {@linkcode kubernetes} takes. */
 export interface KubernetesOptions
-  extends Pick<KubernetesParts, "podInfo" | "onTaskError" | "observer"> {
+  extends Pick<KubernetesParts, "podInfo" | "onTaskError" | "observer" | "tracer"> {
   /** Takes the place of the section `kubernetes` of the host's configuration. */
   readonly config?: KubernetesConfig;
   /** The client; the mode is then `custom`, and nothing is looked for. */
@@ -45,6 +46,13 @@ export interface KubernetesOptions
    * @default {"after_drain"}
    */
   readonly giveUpLead?: "after_drain" | "before_grace";
+  /**
+   * Milliseconds for giving up the lead before the grace, above 0. Leader tasks that still run then are left alone, and the
+   * Lease is not freed: it runs out by itself.
+   *
+   * @default {what the stop has left}
+   */
+  readonly giveUpLeadMs?: number;
 }
 
 /** The types of an application's context: `new Hono<KubernetesEnv>()`. */
@@ -101,6 +109,11 @@ export class KubernetesPlugin implements HostPlugin {
     for (const task of leaderTasks) this.leaderTask(task);
   }
 
+  /** What the plugin counts: for a part that writes Events of its own. */
+  get metrics(): PluginMetrics {
+    return this.#metrics;
+  }
+
   /** What runs; `null` before the start. */
   get runtime(): KubernetesRuntime | null {
     return this.#runtime;
@@ -124,7 +137,7 @@ export class KubernetesPlugin implements HostPlugin {
   }
 
   install(host: Host): void {
-    const { readiness = false, giveUpLead = "after_drain" } = this.#options;
+    const { readiness = false, giveUpLead = "after_drain", giveUpLeadMs } = this.#options;
     host.addMetrics({ name: "kubernetes", registry: this.#metrics.registry });
     host.addHealth({
       name: "kubernetes",
@@ -139,13 +152,18 @@ export class KubernetesPlugin implements HostPlugin {
     if (giveUpLead === "after_drain") return;
     host.onShutdown(
       "kubernetes lead",
-      async ({ signal }) => await this.#runtime?.stopLeading(signal),
+      async ({ at, signal }) => {
+        const { clock } = host.system;
+        const leftMs = Math.max(0, at - clock.monotonic());
+        using limit = startDeadline(clock, Math.min(giveUpLeadMs ?? leftMs, leftMs), signal);
+        await this.#runtime?.stopLeading(limit.signal);
+      },
       "early",
     );
   }
 
   #start(host: Host, signal: AbortSignal): Promise<KubernetesRuntime> {
-    const { podInfo, onTaskError, observer } = this.#options;
+    const { podInfo, onTaskError, observer, tracer } = this.#options;
     return startKubernetes({
       config: { ...host.config, kubernetes: this.#config ?? host.config.kubernetes },
       system: host.system,
@@ -156,6 +174,7 @@ export class KubernetesPlugin implements HostPlugin {
       leaderTasks: this.#tasks,
       onTaskError,
       observer,
+      tracer,
       metrics: this.#metrics,
     });
   }

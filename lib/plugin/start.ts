@@ -15,6 +15,7 @@ import { startDeadline } from "../runtime/clock.ts";
 import { toHex } from "../runtime/entropy.ts";
 import type { Logger } from "../runtime/log.ts";
 import { createTracer } from "../tracing/create_tracer.ts";
+import type { Tracer } from "../tracing/tracer.ts";
 import { type Connector, type OpenCluster, openCluster } from "./cluster.ts";
 import { watchConfigMaps } from "./config_map_watch.ts";
 import { ConfigMapStore } from "./config_maps.ts";
@@ -49,6 +50,8 @@ export interface KubernetesParts {
   readonly onTaskError?: ((error: LeaderTaskError) => void) | undefined;
   /** Sees every answer of the API server. */
   readonly observer?: AnswerObserver | undefined;
+  /** Makes the spans of the election; `null` for none. @default {what `tracing.enabled` asks for} */
+  readonly tracer?: Tracer | null | undefined;
   /** @default {new ones} */
   readonly metrics?: PluginMetrics | undefined;
 }
@@ -189,10 +192,11 @@ function createEvents(
 
 /** Makes the candidate of this replica; `null` when it takes no part. */
 function createCandidate(
-  { config, system: { clock, entropy }, logger, leaderTasks = [] }: KubernetesParts,
+  parts: KubernetesParts,
   { cluster: { mode, electionApi }, podInfo, metrics: { registry } }: Found,
   namespace: string | null,
 ): Candidate | null {
+  const { config, system: { clock, entropy }, logger, leaderTasks = [] } = parts;
   const election = config.kubernetes.leader_election;
   // Otherwise each replica of a platform without Kubernetes would run what only one of them may.
   const leadsAlone = mode === "detached" && election.lead_when_detached;
@@ -204,7 +208,9 @@ function createCandidate(
   if (!takesPart(config) || mode === "disabled") return null;
   const identity = election.identity ||
     `${podInfo.name ?? "holdfast"}-${toHex(entropy.bytes(4))}`;
-  const tracer = createTracer({ config: config.tracing, logger });
+  const tracer = parts.tracer === undefined
+    ? createTracer({ config: config.tracing, logger })
+    : parts.tracer ?? undefined;
   const electionParts = { election, clock, entropy, logger, registry, identity, tracer };
   if (leadsAlone) {
     logger.warn("this process leads without an election: never run a second one beside it");

@@ -138,6 +138,27 @@ Deno.test("the lead is given up after the last request, or before the grace when
     }
   }));
 
+Deno.test("a lead that is not given up within its time before the grace is left, and the end goes on in order", () =>
+  inWorld(async (world) => {
+    const { host, plugin, system } = hostIn(world, {
+      config: withElection({ identity: "me" }),
+      giveUpLead: "before_grace",
+      giveUpLeadMs: 3_000,
+      leaderTasks: [{ name: "stuck", run: () => new Promise(() => {}) }],
+    });
+    await world.settle(host.start());
+    await world.until(() => plugin.runtime?.leadership?.isLeader() ?? false);
+    const graceOver = Promise.withResolvers<void>();
+    host.onShutdown("own", () => graceOver.resolve());
+    system.signal("SIGTERM");
+    // 3 s for the task, then 2 s of grace.
+    const took = world.clock.monotonic();
+    await world.settle(graceOver.promise);
+    assert.equal(Math.round((world.clock.monotonic() - took) / 100), 50);
+    assert.equal(await world.settle(host.done), 0);
+    assert.equal(world.lease()?.spec?.holderIdentity, "me", "it runs out by itself");
+  }));
+
 Deno.test("the plugin's stop comes after that of the application's own parts", () =>
   inWorld(async (world) => {
     const { host, plugin } = hostIn(world, { config: withElection() });

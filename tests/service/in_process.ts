@@ -13,7 +13,7 @@ import { TokenReviewer } from "../../lib/auth/token_review.ts";
 import { TopologyReader } from "../../lib/group/topology.ts";
 import { createLogger } from "../../lib/host/log.ts";
 import type { ListenerEnv } from "../../lib/host/raw_target.ts";
-import { createMetrics, type Metrics } from "../../lib/host/metrics.ts";
+import { createMetrics, HttpMetrics, type Metrics } from "../../lib/host/metrics.ts";
 import { HttpApi, staticToken } from "../../lib/kube/mod.ts";
 import type { KubeApi } from "../../lib/kube/api.ts";
 import type { SendRequest } from "../../lib/kube/exchange.ts";
@@ -101,7 +101,7 @@ export class InProcessService implements Disposable {
     this.#app = createDeployApi({
       clock,
       logger,
-      metrics: metrics.http,
+      metrics: new HttpMetrics(metrics.registry),
       leads,
       requestTimeoutMs: 10_000,
       reviewer: new TokenReviewer({ api, clock, audience: options.audience ?? AUDIENCE }),

@@ -9,7 +9,8 @@ import { z } from "zod";
 import manifest from "../../deno.json" with { type: "json" };
 import { pathOf, ROOT } from "../checks/shell.ts";
 
-const logLine = z.looseObject({ msg: z.string(), level: z.string() });
+/** One line of the log, as it is written. */
+export const logLine = z.looseObject({ msg: z.string(), level: z.string() });
 
 /** One line of the log. */
 export type LogLine = z.infer<typeof logLine>;

@@ -38,3 +38,17 @@ Deno.test("an application with tracing on, in a process that was not started for
     const warnings = log.at("warn").map(({ message }) => message);
     assert.equal(warnings.filter((message) => message.includes("OTEL_DENO=true")).length, 1);
   }));
+
+Deno.test("an application that brings its own tracer, or says that it has none, gets no second one", () =>
+  inWorld(async (world) => {
+    for (const tracer of [new MemoryTracer(), null]) {
+      const parts = world.parts({ kubernetes: withElection(), tracer });
+      const config = { ...parts.config, tracing: { enabled: true } };
+      const runtime = await startKubernetes({ ...parts, config });
+      const { user, log, system } = parts;
+      world.apps.push({ runtime, user, log, system });
+      await world.until(() => runtime.leadership?.holder !== "");
+      assert.deepEqual(log.at("warn"), []);
+      if (tracer !== null) assert.ok(tracer.spans.length > 0);
+    }
+  }));

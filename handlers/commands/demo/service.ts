@@ -6,7 +6,8 @@
 
 import { demoPurpose, loadConfig } from "../../../lib/config/layers.ts";
 import type { Authority } from "../../../lib/testing/mod.ts";
-import { type OpenedService, openService } from "../serve.ts";
+import type { ApplicationHost } from "../../../lib/host/host.ts";
+import { openService } from "../serve.ts";
 import type { System } from "../system.ts";
 import { AUDIENCE, GROUP, SERVICE_ACCOUNT } from "./cast.ts";
 import type { DemoCluster } from "./cluster.ts";
@@ -25,7 +26,8 @@ export interface DemoServiceParts {
 
 /** A running service. Its disposal asks it to stop and waits until it has. */
 export interface DemoService extends AsyncDisposable {
-  readonly opened: OpenedService;
+  /** What it lives on. */
+  readonly host: ApplicationHost;
   /** The base URL, without a slash at its end. */
   readonly url: string;
   /** The URL of the story's group. */
@@ -74,7 +76,7 @@ export async function startDemoService(parts: DemoServiceParts): Promise<DemoSer
       "log.format": "text",
     }),
   });
-  const opened = await openService({
+  const host = await openService({
     config,
     sources,
     system: { ...system, env: { KUBECONFIG: ownKubeconfig, POD_NAME: "holdfast-demo" } },
@@ -82,16 +84,20 @@ export async function startDemoService(parts: DemoServiceParts): Promise<DemoSer
   }).catch((error: unknown) => {
     throw serviceListenError(error, ports);
   });
-  const { tls, metrics } = opened.addresses;
-  if (tls === null) throw new Error("Cannot play the story as the service has no TLS listener");
+  const tls = host.address("tls");
+  const metrics = host.address("metrics");
+  if (tls === undefined || metrics === undefined) {
+    await host.done;
+    throw new Error("Cannot play the story as the service was stopped while it started");
+  }
   const url = `https://${HOST}:${tls.port}`;
   return {
-    opened,
+    host,
     url,
     groupUrl: `${url}/deploy/v1/groups/${GROUP.name}`,
     metricsUrl: `http://${HOST}:${metrics.port}/metrics`,
     async [Symbol.asyncDispose]() {
-      await opened.lifecycle.stop("the demo is over");
+      await host.stop("the demo is over");
     },
   };
 }

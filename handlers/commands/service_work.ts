@@ -1,14 +1,19 @@
 /**
- * Deployment coordination, wired together: what requests use, and what the leader does by itself.
+ * Deployment coordination, wired together: what answers requests, and what the leader does by itself.
  *
  * @module
  */
 
+import type { Hono } from "hono";
+import { AccessControl } from "../../lib/auth/access.ts";
+import { DatabaseReader } from "../../lib/auth/databases.ts";
+import { reviewMetrics } from "../../lib/auth/metrics.ts";
+import { TokenReviewer } from "../../lib/auth/token_review.ts";
 import { EventWriter } from "../../lib/controllers/events.ts";
 import { leaseRevoked, topologyRewound } from "../../lib/controllers/group_events.ts";
 import { GroupLoop } from "../../lib/controllers/group_loop.ts";
 import { Housekeeping } from "../../lib/controllers/housekeeping.ts";
-import { ControllerMetrics, eventFigures } from "../../lib/controllers/metrics.ts";
+import { ControllerMetrics } from "../../lib/controllers/metrics.ts";
 import { externalExecutor, PlannedController } from "../../lib/controllers/planned.ts";
 import { LeftBehindController, plannerName } from "../../lib/controllers/planned_gate.ts";
 import { PlannedReports } from "../../lib/controllers/planned_reports.ts";
@@ -19,13 +24,17 @@ import { RewindGuard } from "../../lib/controllers/rewind_guard.ts";
 import type { GroupController } from "../../lib/controllers/group_controller.ts";
 import { Planner } from "../../lib/group/admission.ts";
 import { TopologyReader } from "../../lib/group/topology.ts";
+import { HttpMetrics } from "../../lib/host/metrics.ts";
 import type { KubeApi } from "../../lib/kube/api.ts";
 import { LeaseCoordinator } from "../../lib/lease/coordinator.ts";
 import { LeaseMetrics } from "../../lib/lease/metrics.ts";
 import { KeyedQueue } from "../../lib/lease/queue.ts";
 import { LeaseStore } from "../../lib/records/store.ts";
 import type { CoordinatorParts } from "../../lib/lease/turn.ts";
+import { createDeployApi, type DeployApiParts } from "../http/deploy.ts";
+import type { DeployEnv } from "../http/deploy_env.ts";
 import type { ServiceParts } from "./service.ts";
+import { ServingTerm } from "./serving_term.ts";
 
 /** How this program calls itself in Events. */
 const REPORTING_CONTROLLER = "holdfast";
@@ -36,31 +45,23 @@ const LAST_EVENTS_MS = 2_000;
 /** Milliseconds that each phase of a planned failover lasts in the demo. */
 const DEMO_STEP_MS = 400;
 
-/** What requests use, and the loop of the leader. */
-export interface GroupWork {
-  readonly coordinator: LeaseCoordinator;
-  readonly leases: LeaseMetrics;
+/** What answers requests, and the two tasks of the leader. */
+export interface ServiceWork {
+  readonly deploy: Hono<DeployEnv>;
+  readonly serving: ServingTerm;
   readonly loop: GroupLoop;
 }
 
-/** Makes the parts of deployment coordination. `leads` says whether this process leads and may serve. */
-export function createGroupWork(parts: ServiceParts, leads: () => boolean): GroupWork {
-  const { config, clock, entropy, logger, leaseTime, lifecycle, metrics, identity } = parts;
+/** Makes the work of the service. Call it once: it registers metrics, and its end with the host. */
+export function createServiceWork(parts: ServiceParts): ServiceWork {
+  const { host, registry, leaseTime } = parts;
+  const { config, logger, system: { clock, entropy } } = host;
   const { max_clock_offset, max_hold_age, max_status_age, terminal_hold_retention } =
     config.deploy_api;
   const api = new RewindGuard(parts.api);
-  const events = new EventWriter({
-    api,
-    clock,
-    entropy,
-    logger,
-    figures: eventFigures(metrics.registry),
-    reportingController: REPORTING_CONTROLLER,
-    reportingInstance: identity,
-  });
-  lifecycle.onShutdown("events", async () => await events.stop(LAST_EVENTS_MS));
-
-  const leases = new LeaseMetrics(metrics.registry, clock);
+  const events = createEvents(parts, api);
+  const leads = () => !host.stopping.aborted && serving.serves();
+  const leases = new LeaseMetrics(registry, clock);
   const coordinatorParts: CoordinatorParts = {
     store: new LeaseStore(api),
     topology: new TopologyReader({
@@ -79,6 +80,7 @@ export function createGroupWork(parts: ServiceParts, leads: () => boolean): Grou
     onRevoked: (group, record) => events.report(leaseRevoked(group, record)),
   };
   const coordinator = new LeaseCoordinator(coordinatorParts);
+  const serving = new ServingTerm(coordinator, parts.inFlight);
   const { adoption } = coordinator;
   const loop = new GroupLoop({
     api,
@@ -91,15 +93,55 @@ export function createGroupWork(parts: ServiceParts, leads: () => boolean): Grou
       ...plannedControllers(parts, api, coordinatorParts, events),
     ],
     logger,
-    metrics: new ControllerMetrics(metrics.registry),
+    metrics: new ControllerMetrics(registry),
     rewinds: api,
   });
-  return { coordinator, leases, loop };
+  const deploy = createDeploy(parts, { coordinator, leases, leads });
+  return { deploy, serving, loop };
+}
+
+function createEvents(
+  { host, events: figures, identity }: ServiceParts,
+  api: KubeApi,
+): EventWriter {
+  const { logger, system: { clock, entropy } } = host;
+  const events = new EventWriter({
+    api,
+    clock,
+    entropy,
+    logger,
+    figures,
+    reportingController: REPORTING_CONTROLLER,
+    reportingInstance: identity,
+  });
+  host.onShutdown("events", async () => await events.stop(LAST_EVENTS_MS));
+  return events;
+}
+
+function createDeploy(
+  { host, registry, api, tracer }: ServiceParts,
+  work: Pick<DeployApiParts, "coordinator" | "leases" | "leads">,
+): Hono<DeployEnv> {
+  const { config, logger, system: { clock } } = host;
+  const { audience, request_timeout } = config.deploy_api;
+  return createDeployApi({
+    ...work,
+    clock,
+    logger,
+    metrics: new HttpMetrics(registry),
+    requestTimeoutMs: request_timeout,
+    reviewer: new TokenReviewer({ api, clock, audience, metrics: reviewMetrics(registry) }),
+    access: new AccessControl({
+      databases: new DatabaseReader({ api, clock, log: logger }),
+      clock,
+    }),
+    tracer: tracer ?? undefined,
+  });
 }
 
 /** What the leader does about planned operations: the annotation when it is asked to, and the gate always. */
 function plannedControllers(
-  { config, metrics, identity }: ServiceParts,
+  { host: { config }, registry, identity }: ServiceParts,
   api: KubeApi,
   coordinator: CoordinatorParts,
   events: EventWriter,
@@ -114,7 +156,7 @@ function plannedControllers(
   });
   const leftBehind = new LeftBehindController({ planner });
   if (!enabled) return [leftBehind];
-  const reports = new PlannedReports({ registry: metrics.registry, events });
+  const reports = new PlannedReports({ registry, events });
   return [
     leftBehind,
     new PlannedController({
