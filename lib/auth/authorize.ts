@@ -39,13 +39,8 @@ export function authorize(
   group: string,
   instance?: string,
 ): Authorization {
-  const matches = databases.filter((database) =>
-    !database.metadata.deletionTimestamp &&
-    database.spec?.groupRef?.name === group &&
-    (instance === undefined || database.metadata.name === instance) &&
-    (database.spec.deploymentClients ?? []).some((client) =>
-      client.namespace === caller.namespace && client.serviceAccount === caller.serviceAccount
-    )
+  const matches = naming(databases, caller, group).filter(({ metadata }) =>
+    instance === undefined || metadata.name === instance
   );
   const namespaces = new Set(matches.map((database) => database.metadata.namespace));
   const [namespace] = namespaces;
@@ -55,4 +50,19 @@ export function authorize(
     namespace,
     instances: matches.flatMap((database) => database.metadata.name ?? []),
   };
+}
+
+/** The databases of a group that name a caller, in all namespaces, and are not being deleted. */
+export function naming<T extends MysqlDatabase>(
+  databases: readonly T[],
+  caller: Caller,
+  group: string,
+): readonly T[] {
+  return databases.filter(({ metadata, spec }) =>
+    !metadata.deletionTimestamp &&
+    spec?.groupRef?.name === group &&
+    (spec.deploymentClients ?? []).some((client) =>
+      client.namespace === caller.namespace && client.serviceAccount === caller.serviceAccount
+    )
+  );
 }

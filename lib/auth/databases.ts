@@ -4,14 +4,17 @@
  * @module
  */
 
-import type { KubeApi, Stored, UndecodableObject } from "../kube/api.ts";
-import { InvalidError } from "../kube/errors.ts";
+import type { KubeApi, ObjectName, Stored, UndecodableObject } from "../kube/api.ts";
+import { DecodeError, ForbiddenError, InvalidError, NotFoundError } from "../kube/errors.ts";
 import { MYSQL_DATABASES, type MysqlDatabase } from "../group/types.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/log.ts";
 
 /** How long all databases are listed before the field selector is tried again, in milliseconds. */
 export const SELECTOR_RETRY_MS = 60_000;
+
+/** How long nothing is read by name after the role did not allow it, in milliseconds. */
+export const NAMED_RETRY_MS = 60_000;
 
 /** How often, in milliseconds, a log line may tell of databases that cannot be read. */
 const WARN_EVERY_MS = 60_000;
@@ -25,13 +28,15 @@ export interface DatabaseReaderParts {
   readonly log: Logger;
 }
 
-/** Lists the databases of a group, across all namespaces. */
+/** Lists the databases of a group, across all namespaces, and reads some by name. */
 export class DatabaseReader {
   readonly #api: KubeApi;
   readonly #clock: Clock;
   readonly #log: Logger;
   /** Until this monotonic instant the server is taken not to know the field selector. */
   #unselectableUntilMs = -Infinity;
+  /** Until this monotonic instant the role is taken not to allow `get`. */
+  #unnamedUntilMs = -Infinity;
   #warnedAtMs = -Infinity;
 
   constructor({ api, clock, log }: DatabaseReaderParts) {
@@ -65,6 +70,45 @@ export class DatabaseReader {
       }
     }
     return await this.#list({ signal });
+  }
+
+  /**
+   * Reads databases by name, in parallel. A list waits until the API server's cache has seen the last write to the cluster;
+   * this does not (ADR 161).
+   *
+   * @param names Whose order the answer has.
+   * @param signal Ends the calls.
+   * @returns Those that are there and have their form. None where the role does not allow `get`: that is tried again every
+   * {@linkcode NAMED_RETRY_MS}.
+   * @throws {KubeError} One could not be read: 503.
+   */
+  async named(
+    names: readonly ObjectName[],
+    signal: AbortSignal,
+  ): Promise<readonly Stored<MysqlDatabase>[]> {
+    if (this.#clock.monotonic() < this.#unnamedUntilMs) return [];
+    try {
+      const found = await Promise.all(names.map((name) => this.#get(name, signal)));
+      return found.filter((database) => database !== null);
+    } catch (error) {
+      if (!(error instanceof ForbiddenError)) throw error;
+      this.#unnamedUntilMs = this.#clock.monotonic() + NAMED_RETRY_MS;
+      this.#log.warn("databases are listed for each request: the role does not allow to get them", {
+        verb: "get",
+        resource: error.call.resource,
+      });
+      return [];
+    }
+  }
+
+  async #get(name: ObjectName, signal: AbortSignal): Promise<Stored<MysqlDatabase> | null> {
+    try {
+      return await this.#api.get(MYSQL_DATABASES, name, { signal });
+    } catch (error) {
+      // One that is gone or has not its form authorizes nobody; the list says more of it in the log.
+      if (error instanceof NotFoundError || error instanceof DecodeError) return null;
+      throw error;
+    }
   }
 
   async #list(

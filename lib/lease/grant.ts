@@ -168,7 +168,7 @@ class GrantRun {
 
   async #read(): Promise<Snapshot> {
     const turn = this.#turn;
-    const { read: [reads, mutex, own] } = await turn.round(Promise.all([
+    const [reads, mutex, own] = await turn.round(Promise.all([
       turn.readTopology(),
       turn.get(this.#names.mutex),
       turn.get(this.#names.own),

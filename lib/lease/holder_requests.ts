@@ -4,7 +4,6 @@
  * @module
  */
 
-import type { Authorized } from "../auth/access.ts";
 import type { ConfirmedTopology, Topology, TopologyReads } from "../group/topology.ts";
 import { holdName, type LeaseKind, slotName, tombstoneName } from "../records/names.ts";
 import type { Holder, LeaseRecord } from "../records/record.ts";
@@ -55,11 +54,11 @@ interface Found {
 /** Serves one renewal. */
 export async function renew(turn: RequestTurn, input: RenewInput): Promise<Renewed | Refused> {
   for (let tries = 0; tries < TRIES; tries++) {
-    const { reads, lease, authorized } = await read(turn, input);
+    const { reads, lease } = await read(turn, input);
     const topology = await turn.confirm(reads);
     const { name, stored } = await find(turn, input, topology, lease);
+    const claim = await claimOf(turn, input, stored);
     const time = turn.now();
-    const claim = claimOf(turn, input, authorized);
     const decision = decideRenew(
       { admission: topology.admission(time), time, record: stored?.record ?? null },
       claim,
@@ -123,11 +122,11 @@ async function lookAfterRenewal(
 /** Serves one release. It needs no confirmed topology, so that it works while topology is pending. */
 export async function release(turn: RequestTurn, input: HolderInput): Promise<Released | Refused> {
   for (let tries = 0; tries < TRIES; tries++) {
-    const { reads, lease, authorized } = await read(turn, input);
+    const { reads, lease } = await read(turn, input);
     const topology = turn.parts.topology.peek(reads);
     const { name, stored } = await find(turn, input, topology, lease);
+    const claim = await claimOf(turn, input, stored);
     const time = turn.now();
-    const claim = claimOf(turn, input, authorized);
     const snapshot = { admission: topology.admission(time), time, record: stored?.record ?? null };
     const decision = decideRelease(snapshot, claim);
     const write = decision.type === "refuse" ? decision.settle : decision.write;
@@ -143,11 +142,11 @@ export async function release(turn: RequestTurn, input: HolderInput): Promise<Re
 }
 
 async function read(turn: RequestTurn, input: HolderInput) {
-  const { read: [reads, lease], authorized } = await turn.round(Promise.all([
+  const [reads, lease] = await turn.round(Promise.all([
     turn.readTopology(),
     turn.get(firstName(turn, input)),
   ]));
-  return { reads: reads satisfies TopologyReads, lease, authorized };
+  return { reads: reads satisfies TopologyReads, lease };
 }
 
 function firstName(turn: RequestTurn, { kind, operationId }: HolderInput): string {
@@ -183,10 +182,15 @@ async function settle(
   return (await turn.write(topology, name, record, previous)).type === "stored";
 }
 
-function claimOf(turn: RequestTurn, input: HolderInput, authorized: Authorized): HolderClaim {
+async function claimOf(
+  turn: RequestTurn,
+  input: HolderInput,
+  stored: StoredRecord | null,
+): Promise<HolderClaim> {
   const { namespace, serviceAccount } = turn.access.caller;
   const { operationId, token } = input;
-  return { operationId, token, namespace, serviceAccount, instances: authorized.instances };
+  const { instances } = await turn.authorized(stored?.record.instance);
+  return { operationId, token, namespace, serviceAccount, instances };
 }
 
 function holderOf({ operationId, instance, namespace, serviceAccount }: LeaseRecord): Holder {

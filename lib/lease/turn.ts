@@ -196,15 +196,23 @@ export class RequestTurn extends Turn {
    * Reads one snapshot, the fresh permission beside it. The permission is judged first: without it, nothing of what was
    * read can show, not even that it failed.
    */
-  async round<T>(
-    reads: Promise<T>,
-  ): Promise<{ readonly read: T; readonly authorized: Authorized }> {
-    const [authorized, read] = await Promise.allSettled([this.access.confirm(), reads]);
+  async round<T>(reads: Promise<T>): Promise<T> {
+    const [authorized, read] = await Promise.allSettled([this.authorized(), reads]);
     if (authorized.status === "rejected") throw authorized.reason;
-    if (authorized.value.namespace !== this.namespace) throw new NamespaceMovedError();
     if (read.status === "rejected") throw read.reason;
     this.mustLead();
-    return { read: read.value, authorized: authorized.value };
+    return read.value;
+  }
+
+  /**
+   * The fresh permission.
+   *
+   * @param instance Of a record that is judged by it: an instance that was declared a moment ago is not missed.
+   */
+  async authorized(instance?: string): Promise<Authorized> {
+    const authorized = await this.access.confirm(instance);
+    if (authorized.namespace !== this.namespace) throw new NamespaceMovedError();
+    return authorized;
   }
 
   /** The answer to a request that is refused. */

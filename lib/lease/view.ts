@@ -22,7 +22,7 @@ export interface Viewed {
 /** Serves one GET. */
 export async function view(turn: RequestTurn, adoption: Adoption): Promise<Viewed | Refused> {
   for (let tries = 0; tries < TRIES; tries++) {
-    const { read: [reads, first] } = await turn.round(Promise.all([
+    const [reads, first] = await turn.round(Promise.all([
       turn.readTopology(),
       turn.listActive(),
     ]));

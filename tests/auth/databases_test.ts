@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
-import type { ListOptions } from "../../lib/kube/api.ts";
-import { InvalidError, UnavailableError } from "../../lib/kube/errors.ts";
+import type { ListOptions, ObjectName } from "../../lib/kube/api.ts";
+import {
+  DecodeError,
+  ForbiddenError,
+  InvalidError,
+  NotFoundError,
+  UnavailableError,
+} from "../../lib/kube/errors.ts";
 import { DatabaseReader } from "../../lib/auth/databases.ts";
 import type { LogFields, Logger } from "../../lib/runtime/log.ts";
 import { silentLogger } from "../../lib/runtime/log.ts";
@@ -13,9 +19,15 @@ const database = (name: string, group = "orders") => ({
   spec: { groupRef: { name: group } },
 });
 
-function start(answer: (options: ListOptions) => readonly unknown[]) {
+const named = (name: string) => ({ namespace: "database", name });
+
+function start(
+  answer: (options: ListOptions) => readonly unknown[],
+  get: (name: ObjectName) => unknown = () => assert.fail("nothing is read by name"),
+) {
   const clock = new TestClock();
   const asked: (string | undefined)[] = [];
+  const askedByName: ObjectName[] = [];
   const warnings: (readonly [string, LogFields | undefined])[] = [];
   const log: Logger = {
     ...silentLogger,
@@ -27,10 +39,24 @@ function start(answer: (options: ListOptions) => readonly unknown[]) {
       assert.equal(options.namespace, undefined);
       return Promise.resolve(answer(options));
     },
+    get(name) {
+      askedByName.push(name);
+      return Promise.try(get, name);
+    },
   });
   const reader = new DatabaseReader({ api, clock, log });
   const { signal } = new AbortController();
-  return { clock, asked, warnings, list: (group = "orders") => reader.list(group, signal) };
+  return {
+    clock,
+    asked,
+    askedByName,
+    warnings,
+    list: (group = "orders") => reader.list(group, signal),
+    named: async (...names: string[]) => {
+      const found = await reader.named(names.map(named), signal);
+      return found.map(({ metadata }) => metadata.name);
+    },
+  };
 }
 
 const unsupported = (options: ListOptions) => {
@@ -102,4 +128,44 @@ Deno.test("a database that cannot be read is left out and named in the log, once
   await clock.advance(60_000);
   await list();
   assert.equal(warnings.length, 2);
+});
+
+Deno.test("databases are read by name in the order of the names, and those that are gone or unreadable are left out", async () => {
+  const { askedByName, asked, warnings, named: read } = start(() => [], ({ name }) => {
+    if (name === "gone") throw new NotFoundError(CALL);
+    if (name === "bad") throw new DecodeError(CALL, ["spec"]);
+    return database(name);
+  });
+  assert.deepEqual(await read("zeta", "gone", "tenant", "bad"), ["zeta", "tenant"]);
+  assert.deepEqual(askedByName, ["zeta", "gone", "tenant", "bad"].map(named));
+  assert.deepEqual([asked, warnings], [[], []]);
+});
+
+Deno.test("a role without get finds nothing by name, asks again after a minute, and says so in the log", async () => {
+  let allowed = false;
+  const { clock, askedByName, warnings, named: read } = start(() => [], ({ name }) => {
+    if (!allowed) throw new ForbiddenError({ ...CALL, verb: "get" });
+    return database(name);
+  });
+  assert.deepEqual(await read("tenant", "shop"), []);
+  assert.deepEqual(warnings, [[
+    "databases are listed for each request: the role does not allow to get them",
+    { verb: "get", resource: CALL.resource },
+  ]]);
+  allowed = true;
+  await clock.advance(59_999);
+  assert.deepEqual(await read("tenant"), []);
+  assert.equal(askedByName.length, 2);
+  await clock.advance(1);
+  assert.deepEqual(await read("tenant"), ["tenant"]);
+  assert.equal(warnings.length, 1);
+});
+
+Deno.test("a database that cannot be read by name for another reason is the caller's failure", async () => {
+  const error = new UnavailableError(CALL, { status: 503 });
+  const { named: read } = start(() => [], ({ name }) => {
+    if (name === "tenant") throw error;
+    return database(name);
+  });
+  await assert.rejects(read("shop", "tenant"), error);
 });

@@ -3,6 +3,7 @@ import type {
   KubeObject,
   ListOptions,
   ObjectList,
+  ObjectName,
   Resource,
   Stored,
   WriteOptions,
@@ -11,6 +12,7 @@ import type {
 /** What a test answers to the calls that this room makes. Answers pass the schema of their kind, as with a real one. */
 export interface Script {
   create?(object: KubeObject, options: WriteOptions): Promise<unknown>;
+  get?(name: ObjectName): Promise<unknown>;
   list?(options: ListOptions): Promise<readonly unknown[]>;
 }
 
@@ -22,7 +24,6 @@ function unexpected(): never {
 export function scriptedApi(script: Script): KubeApi {
   return {
     defaultNamespace: "default",
-    get: unexpected,
     watch: unexpected,
     createNamed: unexpected,
     replace: unexpected,
@@ -32,6 +33,9 @@ export function scriptedApi(script: Script): KubeApi {
     version: unexpected,
     async create<T extends KubeObject>(resource: Resource<T>, object: T, options: WriteOptions) {
       return resource.parse(await (script.create ?? unexpected)(object, options));
+    },
+    async get<T extends KubeObject>(resource: Resource<T>, name: ObjectName): Promise<Stored<T>> {
+      return stored(resource.parse(await (script.get ?? unexpected)(name)), 0);
     },
     async list<T extends KubeObject>(
       resource: Resource<T>,

@@ -15,6 +15,8 @@ export interface BareTarget {
   readonly cluster: Cluster;
   readonly namespace: string;
   readonly group: string;
+  /** The one database of the group that names the caller. */
+  readonly database: string;
   /** The token of the service's own account, so that the server does the same work for both. */
   readonly token: string;
 }
@@ -31,13 +33,13 @@ export class BareCalls implements Disposable {
 
   /** The three rounds that a renewal needs: design 9. The object is written with a new time. */
   async renewalRounds(): Promise<void> {
-    const { namespace, group } = this.#target;
+    const { namespace, group, database } = this.#target;
     const leases = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
     const groupPath = this.#groupPath();
     const gate = `${leases}/${gateName(group)}`;
     const slot = `${leases}/${slotName(group)}`;
     const [, , , lease] = await Promise.all([
-      this.#get(`${this.#databases()}?fieldSelector=spec.groupRef.name%3D${group}`),
+      this.#get(`/apis/shipstream.io/v1alpha1/namespaces/${namespace}/mysqldatabases/${database}`),
       this.#get(groupPath),
       this.#get(gate),
       this.#get(slot),

@@ -39,6 +39,7 @@ export async function measureRenewals(cluster: Cluster): Promise<readonly Figure
     cluster,
     namespace,
     group: "bare",
+    database: "bare",
     token: await place.serviceToken(),
   });
 

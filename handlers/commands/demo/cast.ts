@@ -69,7 +69,7 @@ export function manifests(): readonly unknown[] {
 function serviceRole(): readonly unknown[] {
   return clusterRole("holdfast", [
     { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
-    { apiGroups: ["shipstream.io"], resources: ["mysqldatabases"], verbs: ["list"] },
+    { apiGroups: ["shipstream.io"], resources: ["mysqldatabases"], verbs: ["get", "list"] },
     {
       apiGroups: ["shipstream.io"],
       resources: ["mysqlfailovergroups"],
