@@ -14,8 +14,8 @@ import { authorize, type Caller, naming } from "./authorize.ts";
 /** How long a permission is remembered, in milliseconds. */
 export const REMEMBERED_MS = 60_000;
 
-/** How many databases are looked at by name. Where there are more, one list costs the API server less. */
-export const MAX_BY_NAME = 3;
+/** How many databases are looked at by name. Where there are more they are listed, so that a request costs no call more. */
+export const MAX_BY_NAME = 1;
 
 /** Who asks for what. */
 export interface Question {

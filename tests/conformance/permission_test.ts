@@ -91,7 +91,7 @@ Deno.test("ADR 161: a caller that loses one of two databases keeps the other one
   declare(service, "billing", { clients: [] });
   looks(service);
   mustBe(await client.renew("op-1", token), 200);
-  assert.deepEqual(looks(service).toSorted(), ["get billing", "get tenant", "list"]);
+  assert.deepEqual(looks(service), ["list"]);
   mustBe(await client.grant("op-2", "billing"), 403, "forbidden");
 });
 
