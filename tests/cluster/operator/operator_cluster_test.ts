@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { MYSQL_FAILOVER_GROUPS } from "../../../lib/group/types.ts";
+import { MYSQL_FAILOVER_GROUPS, type MysqlFailoverGroup } from "../../../lib/group/types.ts";
 import { LEASES } from "../../../lib/kube/resources.ts";
 import { gateName } from "../../../lib/records/names.ts";
 import { type DeploymentClient, grantedBody } from "../../service/deployment_client.ts";
@@ -84,9 +84,22 @@ function scene(name: string, body: (scene: Scene) => Promise<void>): void {
   });
 }
 
-async function status({ cluster, namespace }: Scene) {
+type Status = NonNullable<MysqlFailoverGroup["status"]>;
+
+async function status({ cluster, namespace }: Scene): Promise<Status> {
   const name = { namespace, name: "orders" };
   return (await cluster.adminApi.get(MYSQL_FAILOVER_GROUPS, name, options)).status ?? {};
+}
+
+/** The status, once it is as it must become. */
+async function statusWhere(scene: Scene, wanted: (now: Status) => boolean): Promise<Status> {
+  const until = performance.now() + 30_000;
+  for (;;) {
+    const now = await status(scene);
+    if (wanted(now)) return now;
+    if (performance.now() > until) throw new Error(`Cannot go on with ${JSON.stringify(now)}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
 
 async function planned({ cluster, namespace }: Scene): Promise<unknown> {
@@ -128,8 +141,11 @@ scene(
     const release = await on.hold("op-1");
     await using operator = on.startOperator("RestoreInPlace");
     await operator.says("deferred");
-    const { restoreInPlace } = await status(on);
-    assert.equal(restoreInPlace?.phase, "Preflight");
+    // It says so first, and then shows it in status.
+    const { restoreInPlace } = await statusWhere(
+      on,
+      (now) => now.restoreInPlace?.phase === "Preflight",
+    );
     assert.match(
       restoreInPlace?.message ?? "",
       /^DeploymentHold: .*op-1 of tenant .*\d{4}-\d\d-\d\dT/,
