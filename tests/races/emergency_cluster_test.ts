@@ -14,6 +14,7 @@ import { Workplace } from "../service/workplace.ts";
 
 const { signal } = new AbortController();
 const ANNOTATION = "bloodraven.shipstream.io/deployment-lease";
+const GATE_ANNOTATION = "bloodraven.shipstream.io/deployment-gate";
 
 /** A write to an API server on a busy machine; a wait for any part of ours would take seconds. */
 const AT_ONCE_MS = 1_000;
@@ -36,6 +37,24 @@ async function operatorOf(cluster: Cluster, namespace: string) {
 async function storedRecord({ cluster, namespace }: Workplace, name: string) {
   const { metadata } = await cluster.adminApi.get(LEASES, { namespace, name }, { signal });
   return parseRecord(metadata.annotations?.[ANNOTATION] ?? "");
+}
+
+/** Leaves an admission in the gate, of a planner that is frozen too. */
+async function admit({ cluster, namespace }: Workplace): Promise<void> {
+  const name = { namespace, name: gateName("orders") };
+  const gate = await cluster.adminApi.get(LEASES, name, { signal });
+  const planned = {
+    operation: "PlannedFailover",
+    id: crypto.randomUUID(),
+    by: "frozen",
+    since: new Date().toISOString(),
+    state: "admitted",
+  };
+  const record = { ...JSON.parse(gate.metadata.annotations?.[GATE_ANNOTATION] ?? "{}"), planned };
+  await cluster.adminApi.patch(LEASES, name, {
+    type: "merge",
+    body: { metadata: { annotations: { [GATE_ANNOTATION]: JSON.stringify(record) } } },
+  }, { signal });
 }
 
 async function failOver(place: Workplace, operator: Awaited<ReturnType<typeof operatorOf>>) {
@@ -69,7 +88,7 @@ async function served(ask: () => Promise<Answer>): Promise<Answer> {
 }
 
 clusterTest(
-  "a service that is frozen with leases delays no failover, and extends nothing when it thaws",
+  "a service that is frozen with leases and an admission delays no failover, and extends nothing when it thaws",
   async (cluster) => {
     await using place = await Workplace.open(cluster, "emergency");
     const operator = await operatorOf(cluster, place.namespace);
@@ -77,7 +96,8 @@ clusterTest(
     const client = await place.client(service);
     await place.untilLeading(client);
 
-    for (const withRequestUnderWay of [false, true, true, true]) {
+    const cases = [[false, false], [true, false], [true, false], [true, true]] as const;
+    for (const [withRequestUnderWay, withAdmission] of cases) {
       const operation = crypto.randomUUID();
       const names = [slotName("orders"), holdName("orders", operation)];
       const migration = await client.grant(operation, "tenant", { ttlSeconds: 120 });
@@ -93,6 +113,7 @@ clusterTest(
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 100));
       }
       service.kill("SIGSTOP");
+      if (withAdmission) await admit(place);
       const frozen = await Promise.all(names.map((name) => storedRecord(place, name)));
       const generation = await failOver(place, operator);
       service.kill("SIGCONT");
