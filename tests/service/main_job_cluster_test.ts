@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { MYSQL_DATABASES, MYSQL_FAILOVER_GROUPS } from "../../lib/group/types.ts";
 import { LEASES } from "../../lib/kube/resources.ts";
 import { clusterTest } from "../cluster/cluster_test_support.ts";
-import { grantedBody } from "./deployment_client.ts";
+import { type Answer, grantedBody } from "./deployment_client.ts";
 import { Workplace } from "./workplace.ts";
 
 const { signal } = new AbortController();
@@ -32,7 +32,8 @@ clusterTest(
     const renewed = await client.renew("op-1", token, { ttlSeconds: 60 });
     assert.equal(renewed.status, 200, renewed.text);
     assert.deepEqual(Object.keys(renewed.body), ["expiresAt", "topologyGeneration"]);
-    assert.ok(String(renewed.body.expiresAt) > String(granted.body.expiresAt));
+    const endOf = ({ body }: Answer) => Date.parse(String(body.expiresAt));
+    assert.ok(endOf(renewed) > endOf(granted));
 
     const seen = await client.observe();
     assert.equal(seen.status, 200, seen.text);
