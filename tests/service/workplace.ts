@@ -5,6 +5,7 @@
  * @module
  */
 
+import { serviceRoles } from "../../lib/manifests/service/roles.ts";
 import { createAuthority } from "../../lib/testing/mod.ts";
 import type { RoleRule } from "../cluster/access.ts";
 import type { Cluster } from "../cluster/cluster.ts";
@@ -15,22 +16,16 @@ import { ServiceProcess, type ServiceProcessOptions } from "./service_process.ts
 /** The audience of deployment tokens unless it is configured. */
 export const AUDIENCE = "bloodraven-deploy";
 
-/** The least that the service needs in the whole cluster: deploy-api 15.3. */
-const serviceRules: readonly RoleRule[] = [
-  { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
-  { apiGroups: ["shipstream.io"], resources: ["mysqldatabases"], verbs: ["get", "list"] },
-  {
-    apiGroups: ["shipstream.io"],
-    resources: ["mysqlfailovergroups"],
-    verbs: ["get", "list", "patch", "watch"],
-  },
-  {
-    apiGroups: ["coordination.k8s.io"],
-    resources: ["leases"],
-    verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
-  },
-  { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
-];
+/** What is granted in the whole cluster: the generated role of the deployment API. */
+const serviceRules: readonly RoleRule[] = serviceRoles({
+  deployApi: true,
+  plannedOperations: false,
+  keyringEscrow: null,
+  auxiliary: false,
+  leaseName: null,
+  labelLeader: false,
+  podEvents: false,
+}).flatMap(({ rules }) => rules);
 
 /** A place to work in. Give it back when the test is over. */
 export class Workplace implements AsyncDisposable {

@@ -5,6 +5,8 @@
  * @module
  */
 
+import { roleObjects } from "../../../lib/manifests/service/objects.ts";
+import { serviceRoles } from "../../../lib/manifests/service/roles.ts";
 import { GROUP_API_VERSION, GROUP_KIND } from "../../../lib/records/names.ts";
 
 /** A service account. */
@@ -38,6 +40,9 @@ export const BILLING_APP: Application = {
 /** The service itself. Its election Lease is in its namespace. */
 export const SERVICE_ACCOUNT: Account = { namespace: "holdfast", name: "holdfast" };
 
+/** The Lease of its election, as `serve` names it by itself. */
+const LEASE_NAME = "holdfast.shipstream.io";
+
 /** Whom the tokens of deployment clients are for: the service. */
 export const AUDIENCE = "bloodraven-deploy";
 
@@ -57,54 +62,28 @@ export function manifests(): readonly unknown[] {
       kind: "ServiceAccount",
       metadata: { namespace, name },
     })),
-    ...serviceRole(),
-    ...plannedOperationsRole(),
+    ...serviceRights(),
     stableGroup(),
     databaseOf(ORDERS_APP),
     databaseOf(BILLING_APP),
   ];
 }
 
-/** The least that the service needs: deploy-api 15.3. */
-function serviceRole(): readonly unknown[] {
-  return clusterRole("holdfast", [
-    { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
-    { apiGroups: ["shipstream.io"], resources: ["mysqldatabases"], verbs: ["get", "list"] },
-    {
-      apiGroups: ["shipstream.io"],
-      resources: ["mysqlfailovergroups"],
-      verbs: ["get", "list", "patch", "watch"],
-    },
-    {
-      apiGroups: ["coordination.k8s.io"],
-      resources: ["leases"],
-      verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
-    },
-    { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
-  ]);
-}
-
-/** What planned operations need besides: a role of its own, for a service without them goes without it. */
-function plannedOperationsRole(): readonly unknown[] {
-  return clusterRole("holdfast-planned-operations", [
-    { apiGroups: ["shipstream.io"], resources: ["mysqlfailovergroups/status"], verbs: ["patch"] },
-  ]);
-}
-
-/** A ClusterRole, bound to the service. */
-function clusterRole(name: string, rules: readonly unknown[]): readonly unknown[] {
-  const metadata = { name };
-  const apiVersion = "rbac.authorization.k8s.io/v1";
-  return [
-    { apiVersion, kind: "ClusterRole", metadata, rules },
-    {
-      apiVersion,
-      kind: "ClusterRoleBinding",
-      metadata,
-      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
-      subjects: [{ kind: "ServiceAccount", ...SERVICE_ACCOUNT }],
-    },
-  ];
+/** What the service is allowed: the generated roles, and no more. */
+function serviceRights(): readonly unknown[] {
+  const installation = { ...SERVICE_ACCOUNT, labels: {} };
+  return roleObjects(
+    installation,
+    serviceRoles({
+      deployApi: true,
+      plannedOperations: true,
+      keyringEscrow: null,
+      auxiliary: false,
+      leaseName: LEASE_NAME,
+      labelLeader: false,
+      podEvents: false,
+    }),
+  );
 }
 
 /** One site is writable, the other replicates, and nothing is under way. */
