@@ -5,6 +5,7 @@
  */
 
 import { IN_GATE } from "./planted/gate.ts";
+import { IN_GRACE_PERIOD } from "./planted/grace_period.ts";
 import { IN_POLICY } from "./planted/policy.ts";
 
 /** One mistake as a line of a table: what is wrong, what is replaced, by what, and the theorem that must fail. */
@@ -34,11 +35,13 @@ export interface Equivalent extends Omit<Planted, "breaks"> {
 
 const POLICY = "lib/election/policy.ts";
 const GATE = "lib/group/gate.ts";
+const GRACE_PERIOD = "lib/manifests/grace_period.ts";
 
 /** Mistakes that a theorem must catch. */
 export const PLANTED: readonly Planted[] = [
   ...IN_POLICY.map((row) => mistakeIn(POLICY, row)),
   ...IN_GATE.map((row) => mistakeIn(GATE, row)),
+  ...IN_GRACE_PERIOD.map((row) => mistakeIn(GRACE_PERIOD, row)),
 ];
 
 /** Changes that nobody can tell, as the prover shows for each. */
@@ -74,6 +77,14 @@ export const EQUIVALENT: readonly Equivalent[] = [
     replace: "status.generation !== gate.observedGeneration",
     changes: "effectiveGeneration",
     reason: "row 2 has dealt with every smaller one",
+  },
+  {
+    name: "a sum that is exactly the highest comes from the other branch",
+    file: GRACE_PERIOD,
+    find: "other > MAX_GRACE_SECONDS - one",
+    replace: "other >= MAX_GRACE_SECONDS - one",
+    changes: "saturatingSum",
+    reason: "that sum is the highest",
   },
 ];
 

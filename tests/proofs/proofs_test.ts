@@ -25,11 +25,18 @@ async function proofOf(name: string, subject: Subject, texts: SourceTexts): Prom
   return await prover.prove(theorem, now);
 }
 
+/** How many theorems there are at least, so that one that gets lost is missed. */
+const AT_LEAST: Readonly<Record<string, number>> = {
+  "lib/election/policy.ts": 20,
+  "lib/group/gate.ts": 20,
+  "lib/manifests/grace_period.ts": 6,
+};
+
 for (const subject of SUBJECTS) {
   Deno.test(`every theorem about ${subject.file} is proven`, async (t) => {
     await using solver = await Solver.start();
     const prover = new Prover(solver, subject, await readSubject(subject));
-    assert.ok(prover.theorems.length >= 20);
+    assert.ok(prover.theorems.length >= (AT_LEAST[subject.file] ?? Infinity));
     for (const theorem of prover.theorems) {
       await t.step(`${theorem.name}: ${theorem.statement}`, async () => {
         assert.notEqual(theorem.statement, "");
@@ -40,10 +47,13 @@ for (const subject of SUBJECTS) {
   });
 }
 
-Deno.test("each item of the contract on the election has its theorem", async () => {
-  const text = (await readSources("tests/proofs/theorems")).get("tests/proofs/theorems/policy.ts");
-  const items = [...(text ?? "").matchAll(/\/\*\* Item (\d+)\./g)].map(([, item]) => Number(item));
-  assert.deepEqual(items, Array.from({ length: 12 }, (_, index) => index + 1));
+Deno.test("each item of the contract has its theorem", async () => {
+  const texts = await readSources("tests/proofs/theorems");
+  const items = ["policy", "grace_period"].flatMap((name) => {
+    const text = texts.get(`tests/proofs/theorems/${name}.ts`) ?? "";
+    return [...text.matchAll(/\/\*\* Item (\d+)\./g)].map(([, item]) => Number(item));
+  });
+  assert.deepEqual([...new Set(items)], Array.from({ length: 13 }, (_, index) => index + 1));
 });
 
 Deno.test("a theorem whose premise no input fulfils says nothing, and so it is not proven", async () => {

@@ -29,6 +29,11 @@ export const SUBJECTS: readonly Subject[] = [
     ranges: "tests/proofs/theorems/gate_ranges.ts",
     theorems: "tests/proofs/theorems/gate.ts",
   },
+  {
+    file: "lib/manifests/grace_period.ts",
+    ranges: "tests/proofs/theorems/grace_period_ranges.ts",
+    theorems: "tests/proofs/theorems/grace_period.ts",
+  },
 ];
 
 const LOGIC = "tests/proofs/theorems/logic.ts";
