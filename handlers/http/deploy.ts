@@ -8,7 +8,12 @@
  */
 
 import { Hono } from "hono";
-import { type Access, type AccessControl, AccessDeniedError } from "../../lib/auth/access.ts";
+import {
+  type Access,
+  type AccessControl,
+  AccessDeniedError,
+  type Question,
+} from "../../lib/auth/access.ts";
 import type { TokenReviewer } from "../../lib/auth/token_review.ts";
 import { GroupNotFoundError } from "../../lib/group/topology.ts";
 import { rawTarget } from "../../lib/host/raw_target.ts";
@@ -48,7 +53,7 @@ interface Call {
   readonly entry: LogEntry;
   readonly signal: AbortSignal;
   /** Opens the caller's permission for the group. */
-  readonly open: (group: string, instance?: string) => Access;
+  readonly open: (about: Omit<Question, "caller">) => Access;
 }
 
 /** Builds the API. Its `fetch` answers every request, also those of unknown paths. */
@@ -76,16 +81,13 @@ export function createDeployApi(parts: DeployApiParts): Hono<DeployEnv> {
         request: c.req.raw,
         entry,
         signal,
-        open: (group, instance) =>
-          opened.access = parts.access.open(caller, group, instance, signal),
+        open: (about) => opened.access = parts.access.open({ caller, ...about }, signal),
       });
     } finally {
       // Known only after the permission was given: a caller without one learns nothing, and neither does the log.
       const granted = opened.access?.granted;
       entry.namespace = granted?.namespace ?? "";
-      if (entry.instance === "" && granted?.instances.length === 1) {
-        entry.instance = granted.instances[0] ?? "";
-      }
+      if (entry.instance === "") entry.instance = granted?.sole ?? "";
     }
   });
 
@@ -118,7 +120,7 @@ export function createDeployApi(parts: DeployApiParts): Hono<DeployEnv> {
   }
 
   async function view({ open, signal }: Call, group: string): Promise<Response> {
-    const outcome = await coordinator.view(open(group), signal);
+    const outcome = await coordinator.view(open({ group }), signal);
     return outcome.type === "refused" ? refused(outcome) : success(200, outcome.view);
   }
 
@@ -129,8 +131,10 @@ export function createDeployApi(parts: DeployApiParts): Hono<DeployEnv> {
     entry.instance = body.value.instance ?? "";
     entry.operationId = body.value.operationId ?? "";
     if (body.type === "invalid_request") return simpleError("invalid_request");
+    const { instance, operationId } = body.value;
     try {
-      const outcome = await coordinator.grant(open(group, body.value.instance), body.value, signal);
+      const access = open({ group, instance, operationId });
+      const outcome = await coordinator.grant(access, body.value, signal);
       return outcome.type === "refused" ? refused(outcome) : granted(outcome);
     } catch (error) {
       // Without the name of the group, so that nobody can make series by asking: deploy-api 4.
@@ -140,7 +144,7 @@ export function createDeployApi(parts: DeployApiParts): Hono<DeployEnv> {
   }
 
   async function renew({ request, entry, open, signal }: Call, call: HolderCall) {
-    const access = open(call.group);
+    const access = open(call);
     const body = await readRenewBody(request);
     if (body.type !== "ok") {
       // A fault of the body shows only to a caller with a permission: deploy-api 1.2 step 12.
@@ -156,7 +160,7 @@ export function createDeployApi(parts: DeployApiParts): Hono<DeployEnv> {
 
   async function release({ request, entry, open, signal }: Call, call: HolderCall) {
     const token = request.headers.get("X-Lease-Token") ?? "";
-    const outcome = await coordinator.release(open(call.group), { ...call, token }, signal);
+    const outcome = await coordinator.release(open(call), { ...call, token }, signal);
     if (outcome.type === "refused") return refused(outcome);
     if (outcome.instance !== "") entry.instance = outcome.instance;
     return answer(204, null);

@@ -5,8 +5,8 @@
  * for this group within the last minute: nothing of those reads is used unless the fresh answer allows it (state protocol
  * 2.3, difference 25). An unknown caller causes no read of the group.
  *
- * That look is at the databases that authorized the caller a moment ago, by name, and at all of the group when it gives no
- * clear yes (ADR 161).
+ * That look is at one database that authorized the caller a moment ago, by name, and at all of the group when it gives no clear
+ * yes (ADR 161).
  *
  * @module
  */
@@ -16,7 +16,7 @@ import type { Caller } from "./authorize.ts";
 import type { DatabaseReader } from "./databases.ts";
 import {
   type Authorized,
-  databasesToAsk,
+  databaseToAsk,
   earlyNamespace,
   judgeByName,
   judgeList,
@@ -24,9 +24,9 @@ import {
   type Remembered,
 } from "./remembered.ts";
 
-export type { Authorized };
+export type { Authorized, Question };
 
-/** How many permissions are remembered; the one given longest ago goes first. */
+/** How many permissions are remembered, and how many operations; what was set longest ago goes first. */
 const REMEMBERED_ENTRIES = 4096;
 
 /** The caller is not authorized for the group: 403 `forbidden`. It says nothing of whether the group exists. */
@@ -46,10 +46,10 @@ export interface Access {
   /** Where the group is likely to be: of an earlier permission, or else of the fresh one. */
   namespace(): Promise<string>;
   /**
-   * The fresh permission. Databases are looked at by name once per request at most, and listed once at most.
+   * The fresh permission. One database is looked at by name per request at most, and all are listed once at most.
    *
-   * @param instance An instance that must not be missing for want of a look: when it is not among the databases that were
-   * looked at by name, all are listed.
+   * @param instance An instance that must not be missing for want of a look: when it is not the one that was looked at by
+   * name, all are listed.
    * @throws {AccessDeniedError} The list gives no permission.
    * @throws {KubeError} The databases could not be read: 503.
    */
@@ -67,31 +67,30 @@ export interface AccessControlParts {
 /** Opens permissions. */
 export class AccessControl {
   readonly #parts: AccessControlParts;
-  readonly #remembered = new Map<string, Remembered>();
+  readonly #remembered = new RecentlyUsed<Remembered>(REMEMBERED_ENTRIES);
+  /** The database that each operation is about. */
+  readonly #operations = new RecentlyUsed<string>(REMEMBERED_ENTRIES);
 
   constructor(parts: AccessControlParts) {
     this.#parts = parts;
   }
 
-  /**
-   * Opens the permission of one request.
-   *
-   * @param instance For a grant: the database that it names.
-   */
-  open(caller: Caller, group: string, instance: string | undefined, signal: AbortSignal): Access {
-    const question = { caller, group, instance };
+  /** Opens the permission of one request. */
+  open(question: Question, signal: AbortSignal): Access {
     let named: Promise<Authorized | null> | null = null;
     let listed: Promise<Authorized> | null = null;
     let granted: Authorized | null = null;
-    const confirm = async (wanted?: string) => {
+    const confirm = async (wanted = question.instance) => {
       const known = listed === null ? await (named ??= this.#askByName(question, signal)) : null;
       const isEnough = wanted === undefined || known?.instances.includes(wanted) === true;
       granted = isEnough ? known : null;
-      return granted ??= await (listed ??= this.#askByList(question, signal));
+      granted ??= await (listed ??= this.#askByList(question, signal));
+      if (wanted !== undefined) this.#learn(question, granted, wanted);
+      return granted;
     };
     return {
-      caller,
-      group,
+      caller: question.caller,
+      group: question.group,
       confirm,
       namespace: async () =>
         granted?.namespace ?? this.#earlyNamespace(question) ?? (await confirm()).namespace,
@@ -109,13 +108,14 @@ export class AccessControl {
     const { clock, databases } = this.#parts;
     const key = keyOf(question);
     const remembered = this.#remembered.get(key);
-    const asked = databasesToAsk(remembered, question.instance, clock.monotonic());
-    if (remembered === undefined || asked.length === 0) return null;
-    const authorized = judgeByName(asked, await databases.named(asked, signal), question);
+    const operation = this.#operations.get(operationKeyOf(question));
+    const asked = databaseToAsk(remembered, question, operation, clock.monotonic());
+    if (remembered === undefined || asked === null) return null;
+    const authorized = judgeByName(await databases.named(asked, signal), question, remembered);
     // What a list of another request has put there or taken away meanwhile is newer.
     if (authorized !== null && this.#remembered.get(key) === remembered) {
       const { namespace } = authorized;
-      this.#remember(key, { ...remembered, namespace, permittedAtMs: clock.monotonic() });
+      this.#remembered.set(key, { ...remembered, namespace, permittedAtMs: clock.monotonic() });
     }
     return authorized;
   }
@@ -130,21 +130,47 @@ export class AccessControl {
       this.#remembered.delete(key);
       throw new AccessDeniedError(question.group);
     }
-    this.#remember(key, judged.remembered);
+    this.#remembered.set(key, judged.remembered);
     return judged.authorized;
   }
 
-  #remember(key: string, remembered: Remembered): void {
-    this.#remembered.delete(key); // A map keeps the order of insertion, so that the oldest is first.
-    this.#remembered.set(key, remembered);
-    const [oldest] = this.#remembered.keys();
-    if (this.#remembered.size > REMEMBERED_ENTRIES && oldest !== undefined) {
-      this.#remembered.delete(oldest);
-    }
+  /** Only what a permission was given for: nobody else can fill the memory. */
+  #learn(question: Question, { instances }: Authorized, instance: string): void {
+    if (question.operationId === undefined || !instances.includes(instance)) return;
+    this.#operations.set(operationKeyOf(question), instance);
+  }
+}
+
+/** A map that forgets what was set longest ago. */
+class RecentlyUsed<V> {
+  readonly #entries = new Map<string, V>();
+  readonly #most: number;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get(key: string): V | undefined {
+    return this.#entries.get(key);
+  }
+
+  set(key: string, value: V): void {
+    this.#entries.delete(key); // A map keeps the order of insertion, so that the oldest is first.
+    this.#entries.set(key, value);
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size > this.#most && oldest !== undefined) this.#entries.delete(oldest);
+  }
+
+  delete(key: string): void {
+    this.#entries.delete(key);
   }
 }
 
 /** Without the instance: all databases of a group are in its namespace, so any permission says where that is. */
 function keyOf({ caller, group }: Question): string {
   return JSON.stringify([caller.namespace, caller.serviceAccount, group]);
+}
+
+function operationKeyOf({ caller, group, operationId }: Question): string {
+  return JSON.stringify([caller.namespace, caller.serviceAccount, group, operationId]);
 }

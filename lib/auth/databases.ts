@@ -28,7 +28,7 @@ export interface DatabaseReaderParts {
   readonly log: Logger;
 }
 
-/** Lists the databases of a group, across all namespaces, and reads some by name. */
+/** Lists the databases of a group, across all namespaces, and reads one by name. */
 export class DatabaseReader {
   readonly #api: KubeApi;
   readonly #clock: Clock;
@@ -73,41 +73,29 @@ export class DatabaseReader {
   }
 
   /**
-   * Reads databases by name, in parallel. A list waits until the API server's cache has seen the last write to the cluster;
-   * this does not (ADR 161).
+   * Reads one database by name. A list waits until the API server's cache has seen the last write to the cluster; this does
+   * not (ADR 161).
    *
-   * @param names Whose order the answer has.
-   * @param signal Ends the calls.
-   * @returns Those that are there and have their form. None where the role does not allow `get`: that is tried again every
-   * {@linkcode NAMED_RETRY_MS}.
-   * @throws {KubeError} One could not be read: 503.
+   * @param name Which one.
+   * @param signal Ends the call.
+   * @returns `null` when it is not there or has not its form. Also where the role does not allow `get`: that is tried again
+   * every {@linkcode NAMED_RETRY_MS}.
+   * @throws {KubeError} It could not be read: 503.
    */
-  async named(
-    names: readonly ObjectName[],
-    signal: AbortSignal,
-  ): Promise<readonly Stored<MysqlDatabase>[]> {
-    if (this.#clock.monotonic() < this.#unnamedUntilMs) return [];
+  async named(name: ObjectName, signal: AbortSignal): Promise<Stored<MysqlDatabase> | null> {
+    if (this.#clock.monotonic() < this.#unnamedUntilMs) return null;
     try {
-      const found = await Promise.all(names.map((name) => this.#get(name, signal)));
-      return found.filter((database) => database !== null);
+      return await this.#api.get(MYSQL_DATABASES, name, { signal });
     } catch (error) {
+      // One that is gone or has not its form authorizes nobody; the list says more of it in the log.
+      if (error instanceof NotFoundError || error instanceof DecodeError) return null;
       if (!(error instanceof ForbiddenError)) throw error;
       this.#unnamedUntilMs = this.#clock.monotonic() + NAMED_RETRY_MS;
       this.#log.warn("databases are listed for each request: the role does not allow to get them", {
         verb: "get",
         resource: error.call.resource,
       });
-      return [];
-    }
-  }
-
-  async #get(name: ObjectName, signal: AbortSignal): Promise<Stored<MysqlDatabase> | null> {
-    try {
-      return await this.#api.get(MYSQL_DATABASES, name, { signal });
-    } catch (error) {
-      // One that is gone or has not its form authorizes nobody; the list says more of it in the log.
-      if (error instanceof NotFoundError || error instanceof DecodeError) return null;
-      throw error;
+      return null;
     }
   }
 

@@ -14,23 +14,27 @@ import { authorize, type Caller, naming } from "./authorize.ts";
 /** How long a permission is remembered, in milliseconds. */
 export const REMEMBERED_MS = 60_000;
 
-/** How many databases are looked at by name. Where there are more they are listed, so that a request costs no call more. */
-export const MAX_BY_NAME = 1;
-
 /** Who asks for what. */
 export interface Question {
   readonly caller: Caller;
   readonly group: string;
   /** For a grant: the database that it names. */
-  readonly instance: string | undefined;
+  readonly instance?: string;
+  /** For all that is about one operation: its id. */
+  readonly operationId?: string;
 }
 
 /** What a caller may do. */
 export interface Authorized {
   /** The namespace of the databases, and so of the group. */
   readonly namespace: string;
-  /** The databases that name the caller, in the order of the list. For a grant: the one that was asked for. */
+  /**
+   * Databases that name the caller, in the order of the list: those that were looked at. For a grant: the one that was asked
+   * for.
+   */
   readonly instances: readonly string[];
+  /** The one database that the request can be about, for its log line; `null` when there are several. */
+  readonly sole: string | null;
 }
 
 /** What is remembered of a caller in a group. Times are monotonic milliseconds. */
@@ -39,7 +43,7 @@ export interface Remembered {
   readonly namespace: string;
   /** When the last permission was given, by a list or by names. */
   readonly permittedAtMs: number;
-  /** All databases that named the caller in the last list, whatever its request was about. */
+  /** All databases that named the caller in the last list, whatever its request was about; one at least. */
   readonly databases: readonly ObjectName[];
   /** When that list was sent. What was declared before is in it. */
   readonly listedAtMs: number;
@@ -61,7 +65,7 @@ export function judgeList(
   if (verdict.outcome === "forbidden") return null;
   const { namespace, instances } = verdict;
   return {
-    authorized: { namespace, instances },
+    authorized: { namespace, instances, sole: onlyOne(instances) },
     remembered: {
       namespace,
       permittedAtMs: nowMs,
@@ -82,33 +86,48 @@ export function earlyNamespace(remembered: Remembered | undefined, nowMs: number
 }
 
 /**
- * The databases to look at by name; none when all must be listed.
+ * The one database to look at by name; `null` when all must be listed.
+ *
+ * One is enough. A grant is about the database that it names, and a renewal or a release about that of its operation. A look
+ * at the group is allowed by any. Where the operation is not known, every database may be the one: a look at each would cost
+ * a request more calls than the list.
  *
  * The minute counts from the last list and not from the last permission. So a database in another namespace, which makes it
  * unclear what group is meant, is seen after a minute however often the caller comes.
+ *
+ * @param operation The database that the operation of the question was granted for, when that is known.
  */
-export function databasesToAsk(
+export function databaseToAsk(
   remembered: Remembered | undefined,
-  instance: string | undefined,
+  { instance, operationId }: Question,
+  operation: string | undefined,
   nowMs: number,
-): readonly ObjectName[] {
-  if (remembered === undefined || nowMs - remembered.listedAtMs >= REMEMBERED_MS) return [];
-  const databases = remembered.databases.filter(({ name }) =>
-    instance === undefined || name === instance
-  );
-  return databases.length <= MAX_BY_NAME ? databases : [];
+): ObjectName | null {
+  if (remembered === undefined || nowMs - remembered.listedAtMs >= REMEMBERED_MS) return null;
+  const { databases } = remembered;
+  const wanted = instance ?? operation;
+  if (wanted !== undefined) return onlyOne(databases.filter(({ name }) => name === wanted));
+  return operationId === undefined ? databases[0] ?? null : onlyOne(databases);
 }
 
 /**
- * The permission that a look by name gives; `null` unless it is a clear yes, by the same rule as for a list, of every
- * database that was asked. Then all must be listed: no refusal rests on a look by name.
+ * The permission that a look by name gives; `null` unless it is a clear yes, by the same rule as for a list. Then all must be
+ * listed: no refusal rests on a look by name.
+ *
+ * @param found The database that was asked, as it is now; `null` when it is gone.
  */
 export function judgeByName(
-  asked: readonly ObjectName[],
-  found: readonly MysqlDatabase[],
+  found: MysqlDatabase | null,
   { caller, group, instance }: Question,
+  { databases }: Remembered,
 ): Authorized | null {
-  const verdict = authorize(found, caller, group, instance);
-  if (verdict.outcome === "forbidden" || verdict.instances.length !== asked.length) return null;
-  return { namespace: verdict.namespace, instances: verdict.instances };
+  const verdict = authorize(found === null ? [] : [found], caller, group, instance);
+  if (verdict.outcome === "forbidden") return null;
+  const { namespace, instances } = verdict;
+  const isOnly = instance !== undefined || databases.length === 1;
+  return { namespace, instances, sole: isOnly ? onlyOne(instances) : null };
+}
+
+function onlyOne<T>(values: readonly T[]): T | null {
+  return values.length === 1 ? values[0] ?? null : null;
 }

@@ -17,6 +17,7 @@ export const EXPIRY_LEEWAY_MS = 60_000;
 
 const claimsSchema = z.looseObject({
   exp: z.number().optional().catch(undefined),
+  sub: z.string().optional().catch(undefined),
   aud: z.union([z.string().transform((one) => [one]), z.array(z.string())]).optional()
     .catch(undefined),
 });
@@ -36,7 +37,11 @@ export function refusedByOwnClaims(token: string, audience: string, wallMs: numb
   return claims.aud !== undefined && claims.aud.length > 0 && !claims.aud.includes(audience);
 }
 
-function readClaims(token: string): z.infer<typeof claimsSchema> | null {
+/** What a token says of itself. Times are seconds since 1970. */
+export type TokenClaims = z.infer<typeof claimsSchema>;
+
+/** Reads what a token says of itself; `null` when it is no JWT. Its signature is not looked at. */
+export function readClaims(token: string): TokenClaims | null {
   const parts = token.split(".");
   const payload = parts[1];
   if (parts.length !== 3 || payload === undefined) return null;
