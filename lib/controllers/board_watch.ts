@@ -14,7 +14,7 @@ export interface BoardWatchParts<T extends KubeObject> {
   readonly resource: string;
   readonly watch: Watch<T>;
   readonly logger: Logger;
-  readonly metrics: ControllerMetrics;
+  readonly metrics: Pick<ControllerMetrics, "restarted" | "undecodable">;
   /** Told of the whole state: forget what you knew. */
   readonly listed: (list: ObjectList<T>) => void;
   /** Told of one object. */

@@ -12,6 +12,7 @@ import type { Logger } from "../runtime/log.ts";
 import type { HealthIndicator } from "./health.ts";
 import type { MetricsSource, MetricsSources } from "./host_metrics.ts";
 import type { ShutdownHook, ShutdownStage } from "./lifecycle.ts";
+import type { WebSockets } from "./host_sockets.ts";
 import type { Listener } from "./listener.ts";
 
 /** The machine, as far as a host and its parts need it. The product's `./system` export has the real one. */
@@ -62,6 +63,8 @@ export interface Host {
   readonly metrics: Pick<MetricsSources, "render" | "contentType">;
   /** Aborts when the end begins. */
   readonly stopping: AbortSignal;
+  /** The open WebSockets. A part adds its own, so that they are closed in time. */
+  readonly webSockets: Pick<WebSockets, "add">;
   /** Registers what starts a part. These run one after the other, first in, first out; probes are answered meanwhile. */
   onStart(name: string, hook: StartHook): void;
   /** Registers what stops a part. See {@linkcode ShutdownStage} for when. @param stage @default {"late"} */

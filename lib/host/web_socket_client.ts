@@ -1,0 +1,131 @@
+/**
+ * One client of a WebSocket that only listens: what waits for it, how it shows that it lives, and when it is cut off.
+ *
+ * @module
+ */
+
+// @ts-types="@types/ws"
+import type { WebSocket } from "ws";
+import type { CancelTimer, Clock } from "../runtime/clock.ts";
+
+/** What a client may take, and what it may send. */
+export interface WebSocketLimits {
+  /** Milliseconds between two pings. A client that has not answered one when the next is due is cut off. @default {30000} */
+  readonly pingMs: number;
+  /** Milliseconds in which a message must leave for the client, or it is cut off. @default {10000} */
+  readonly sendMs: number;
+  /** Bytes of a message that a client may send. A larger one closes the connection with 1009. @default {4096} */
+  readonly messageBytes: number;
+}
+
+/** The limits of a service. */
+export const DEFAULT_WEB_SOCKET_LIMITS: WebSocketLimits = {
+  pingMs: 30_000,
+  sendMs: 10_000,
+  messageBytes: 4_096,
+};
+
+/** A client as the source of its messages sees it. */
+export interface WebSocketClient {
+  /**
+   * Puts a message in line. It never waits, and never fails: a client that is gone gets nothing.
+   *
+   * A message that has not left yet is replaced by a newer one with the same key, at its place in the line. So a client
+   * that reads slowly gets less, and what waits for it never grows beyond one message for each key. A message must
+   * therefore stand for itself: it says how something is, not what became of it.
+   *
+   * @param key What the message is about, for example a group.
+   * @param text The message.
+   */
+  put(key: string, text: string): void;
+  /** Aborts when the client is gone, whoever ended it. */
+  readonly gone: AbortSignal;
+}
+
+/** Why a client was cut off: it did not take a message in time, or did not answer a ping. */
+export type CutReason = "slow" | "silent";
+
+/** What a {@linkcode RunningClient} is made of. */
+export interface RunningClientParts {
+  readonly socket: WebSocket;
+  readonly clock: Clock;
+  readonly limits: WebSocketLimits;
+  /** Told when the client is cut off. */
+  readonly onCut: (reason: CutReason) => void;
+}
+
+/** A connected client. What it sends is not looked at. */
+export class RunningClient implements WebSocketClient {
+  readonly #parts: RunningClientParts;
+  readonly #gone = new AbortController();
+  /** Messages by key, in the order in which they leave. */
+  readonly #waiting = new Map<string, string>();
+  #sending = false;
+  #answered = true;
+  #cancelSend: CancelTimer = () => {};
+  #cancelPing: CancelTimer = () => {};
+
+  constructor(parts: RunningClientParts) {
+    this.#parts = parts;
+    const { socket } = parts;
+    socket.on("pong", () => {
+      this.#answered = true;
+    });
+    // Answered only when nothing waits: who sends pings and does not read would fill the memory with answers.
+    socket.on("ping", (data) => {
+      if (socket.bufferedAmount === 0) socket.pong(data);
+    });
+    // A frame that breaks the rules closes the connection by itself, and the end is told by `close`.
+    socket.on("error", () => {});
+    socket.on("close", () => this.#end());
+    this.#planPing();
+  }
+
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  put(key: string, text: string): void {
+    if (this.gone.aborted) return;
+    this.#waiting.set(key, text);
+    if (!this.#sending) this.#sendNext();
+  }
+
+  #sendNext(): void {
+    const [next] = this.#waiting;
+    if (next === undefined || this.gone.aborted) return;
+    const [key, text] = next;
+    this.#waiting.delete(key);
+    const { socket, clock, limits } = this.#parts;
+    this.#sending = true;
+    this.#cancelSend = clock.timer(limits.sendMs, () => this.#cut("slow"));
+    socket.send(text, (error) => {
+      this.#cancelSend();
+      this.#sending = false;
+      // After an error comes `close`.
+      if (!error) this.#sendNext();
+    });
+  }
+
+  #planPing(): void {
+    const { socket, clock, limits } = this.#parts;
+    this.#cancelPing = clock.timer(limits.pingMs, () => {
+      if (!this.#answered) return this.#cut("silent");
+      this.#answered = false;
+      if (socket.readyState === socket.OPEN) socket.ping();
+      this.#planPing();
+    });
+  }
+
+  #cut(reason: CutReason): void {
+    this.#parts.onCut(reason);
+    this.#parts.socket.terminate();
+  }
+
+  #end(): void {
+    this.#cancelSend();
+    this.#cancelPing();
+    this.#waiting.clear();
+    this.#gone.abort();
+  }
+}
