@@ -10,6 +10,7 @@ import type { EventFigures } from "../../lib/controllers/events.ts";
 import { startCertificateRotation } from "../../lib/host/certificate_rotation.ts";
 import type { Host, HostPlugin } from "../../lib/host/hooks.ts";
 import { InFlight } from "../../lib/host/in_flight.ts";
+import { HttpMetrics } from "../../lib/host/metrics.ts";
 import type { FetchHandler, Listener, ListenerOptions } from "../../lib/host/listener.ts";
 import { startPlainListener } from "../../lib/host/plain_listener.ts";
 import { startTlsListener } from "../../lib/host/tls_listener.ts";
@@ -23,6 +24,7 @@ import { simpleError } from "../http/answers.ts";
 import { createMetricsApp } from "../http/metrics.ts";
 import { createProbes } from "../http/probes.ts";
 import { createTlsApp } from "../http/tls_app.ts";
+import { createEscrow } from "./service_escrow.ts";
 import { createServiceWork, type ServiceWork } from "./service_work.ts";
 
 /** What {@linkcode servicePlugin} takes. */
@@ -46,6 +48,8 @@ export interface ServiceParts {
   readonly tracer: Tracer | null;
   /** A stop waits for these requests. */
   readonly inFlight: InFlight;
+  /** Count the requests of all servers. */
+  readonly http: HttpMetrics;
   /** The calls of requests and controllers. */
   readonly api: KubeApi;
   /** This process in the election. */
@@ -70,6 +74,7 @@ function install(host: Host, { kubernetes, leaseTime, tracer }: ServiceOptions):
   host.addMetrics({ name: "service", registry });
   leaseTimeMetrics(registry, leaseTime);
   const inFlight = new InFlight();
+  const http = new HttpMetrics(registry);
 
   let work: ServiceWork | null = null;
   /** A lead may begin before the hooks of the start are through, so whoever comes first makes the work. */
@@ -87,6 +92,7 @@ function install(host: Host, { kubernetes, leaseTime, tracer }: ServiceOptions):
       leaseTime,
       tracer,
       inFlight,
+      http,
       api,
       identity,
     });
@@ -113,7 +119,8 @@ function install(host: Host, { kubernetes, leaseTime, tracer }: ServiceOptions):
   });
   const deploy: FetchHandler = (request, env) =>
     work === null ? simpleError("not_leader") : work.deploy.fetch(request, env);
-  const tlsApp = createTlsApp({ deploy: enabled ? deploy : null, inFlight });
+  const escrow = createEscrow({ host, registry, http, api: () => kubernetes.runtime?.api ?? null });
+  const tlsApp = createTlsApp({ deploy: enabled ? deploy : null, escrow, inFlight });
   if (config.tls.cert_file !== "") addTls(host, registry, tlsApp);
   addPlain(host, "metrics", (request) => metricsApp.fetch(request));
   addPlain(host, "probes", (request) => probes.fetch(request));

@@ -24,7 +24,6 @@ import { RewindGuard } from "../../lib/controllers/rewind_guard.ts";
 import type { GroupController } from "../../lib/controllers/group_controller.ts";
 import { Planner } from "../../lib/group/admission.ts";
 import { TopologyReader } from "../../lib/group/topology.ts";
-import { HttpMetrics } from "../../lib/host/metrics.ts";
 import type { KubeApi } from "../../lib/kube/api.ts";
 import { LeaseCoordinator } from "../../lib/lease/coordinator.ts";
 import { LeaseMetrics } from "../../lib/lease/metrics.ts";
@@ -119,7 +118,7 @@ function createEvents(
 }
 
 function createDeploy(
-  { host, registry, api, tracer }: ServiceParts,
+  { host, registry, http, api, tracer }: ServiceParts,
   work: Pick<DeployApiParts, "coordinator" | "leases" | "leads">,
 ): Hono<DeployEnv> {
   const { config, logger, system: { clock } } = host;
@@ -128,7 +127,7 @@ function createDeploy(
     ...work,
     clock,
     logger,
-    metrics: new HttpMetrics(registry),
+    metrics: http,
     requestTimeoutMs: request_timeout,
     reviewer: new TokenReviewer({ api, clock, audience, metrics: reviewMetrics(registry) }),
     access: new AccessControl({

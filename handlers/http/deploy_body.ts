@@ -6,6 +6,7 @@
 
 import { z } from "zod";
 import { isDnsSubdomain } from "../../lib/auth/dns_names.ts";
+import { parseJson, readLimited } from "./limited_body.ts";
 
 /** The most bytes that a body may have. */
 export const MAX_BODY_BYTES = 4096;
@@ -65,7 +66,7 @@ export function isOperationId(text: string): boolean {
 
 /** Reads a grant's body. */
 export async function readGrantBody(request: Request): Promise<Body<GrantBody>> {
-  const text = await readLimited(request);
+  const text = await readLimited(request, MAX_BODY_BYTES);
   if (text === null) return { type: "request_too_large" };
   const parsed = grantSchema.safeParse(parseJson(text));
   if (!parsed.success) return { type: "invalid_request", value: {} };
@@ -82,7 +83,7 @@ export async function readGrantBody(request: Request): Promise<Body<GrantBody>> 
 
 /** Reads a renewal's body. */
 export async function readRenewBody(request: Request): Promise<Body<RenewBody>> {
-  const text = await readLimited(request);
+  const text = await readLimited(request, MAX_BODY_BYTES);
   if (text === null) return { type: "request_too_large" };
   const parsed = renewSchema.safeParse(parseJson(text));
   if (!parsed.success) return { type: "invalid_request", value: {} };
@@ -93,31 +94,4 @@ export async function readRenewBody(request: Request): Promise<Body<RenewBody>> 
       ttlSeconds: parsed.data?.ttlSeconds ?? undefined,
     },
   };
-}
-
-/** Reads no more than the limit; `null` when there is more. */
-async function readLimited(request: Request): Promise<string | null> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of request.body ?? []) {
-    size += chunk.length;
-    if (size > MAX_BODY_BYTES) return null;
-    chunks.push(chunk);
-  }
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return new TextDecoder().decode(bytes);
-}
-
-/** The value of a JSON text; `undefined`, which no schema takes, when it is none. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

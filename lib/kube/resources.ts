@@ -192,3 +192,18 @@ export const EVENTS: Resource<Event> = resource(
   { group: "events.k8s.io", version: "v1", plural: "events", kind: "Event", namespaced: true },
   eventSchema,
 );
+
+const secretSchema = kubeObject.extend({
+  type: z.string().optional(),
+  immutable: z.boolean().optional(),
+  data: z.record(z.string(), z.string()).optional(),
+});
+
+/** A Secret. The values of `data` are in base64. */
+export type Secret = z.infer<typeof secretSchema>;
+
+/** Secrets. */
+export const SECRETS: Resource<Secret> = resource(
+  { group: "", version: "v1", plural: "secrets", kind: "Secret", namespaced: true },
+  secretSchema,
+);

@@ -1,0 +1,48 @@
+/**
+ * The token of a site: deploy-api 13. Pure.
+ *
+ * It is a secret of its own, in a Secret beside the keyring, and no token of a service account: nobody reviews it.
+ *
+ * @module
+ */
+
+import { sha256 } from "@noble/hashes/sha2.js";
+import { decodeBase64 } from "./keyring.ts";
+
+const utf8 = new TextEncoder();
+
+/** What stands for the token of a site that does not exist, so that its request costs the same work. Nobody can send it. */
+const NOBODYS_TOKEN = "";
+
+/**
+ * Takes the token out of an `Authorization` header: the scheme `Bearer` in any case, and the rest of the header, trimmed.
+ *
+ * @returns The token, or `null` when there is none.
+ */
+export function escrowBearer(header: string | null): string | null {
+  const token = /^bearer\s(.*)$/is.exec(header?.trim() ?? "")?.[1]?.trim() ?? "";
+  return token === "" ? null : token;
+}
+
+/**
+ * Reads the token of a site from its Secret.
+ *
+ * @param encoded The value of its key, in base64.
+ * @returns 64 hexadecimal digits, or `null`: a Secret without a usable token lets nobody in.
+ */
+export function readToken(encoded: string | undefined): string | null {
+  const bytes = decodeBase64(encoded ?? "");
+  const token = bytes === null ? "" : new TextDecoder().decode(bytes).trim();
+  return /^[0-9a-f]{64}$/i.test(token) ? token : null;
+}
+
+/**
+ * Compares a token that was sent with the one of the site. It takes the same time whatever they are: their hashes are
+ * compared to the last byte, also when there is no such site.
+ */
+export function tokenMatches(sent: string, expected: string | null): boolean {
+  const sentHash = sha256(utf8.encode(sent));
+  const expectedHash = sha256(utf8.encode(expected ?? NOBODYS_TOKEN));
+  const differing = sentHash.reduce((bits, byte, at) => bits | (byte ^ (expectedHash[at] ?? 0)), 0);
+  return differing === 0 && expected !== null;
+}
