@@ -14,9 +14,14 @@ import { COVERAGE_DATA, COVERAGE_FOLDER, markRun } from "./checks/coverage_data.
 import { addCounts, closingLine, countJunit, type Counts, NO_TESTS } from "./checks/junit.ts";
 import { pathOf, print, ROOT } from "./checks/shell.ts";
 import { parse, readSources } from "./checks/syntax.ts";
-import { planTests, selectTests, testFilesIn } from "./checks/test_plan.ts";
+import { planTests, selectTests, spread, testFilesIn } from "./checks/test_plan.ts";
 
 const ONE_FAILED: Counts = { ...NO_TESTS, failed: 1 };
+
+/** How many files a process of a lane runs: few, so that no lane is left alone with much; more than one, since each starts anew. */
+const FILES_PER_PROCESS = 4;
+/** The files in lanes wait for other processes much of the time, so that there is work for a lane more than there are cores. */
+const LANES = navigator.hardwareConcurrency + 1;
 
 const COLLECT = [`--coverage=${pathOf(COVERAGE_DATA)}`, "--coverage-raw-data-only"];
 const COLLECT_CHILDREN = { DENO_COVERAGE_DIR: pathOf(COVERAGE_DATA) };
@@ -42,13 +47,30 @@ async function run(): Promise<Counts> {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
   });
   await Deno.mkdir(COVERAGE_FOLDER, { recursive: true });
-  const groups = [
-    await runGroup("side_by_side", plan.sideBySide, ["--parallel", ...COLLECT], COLLECT_CHILDREN),
-    ...await runInLanes(plan.alone),
-    await runGroup("checks", plan.checks, ["--parallel"], {}),
-  ];
+  const together = await runGroup({
+    name: "side_by_side",
+    files: plan.sideBySide,
+    args: ["--parallel", ...COLLECT],
+    env: COLLECT_CHILDREN,
+  });
+  const alone = spread(plan.alone, FILES_PER_PROCESS).map((files, index) => ({
+    name: `alone_${index + 1}`,
+    files,
+    args: COLLECT,
+    env: COLLECT_CHILDREN,
+  }));
+  const checks = { name: "checks", files: plan.checks, args: ["--parallel"], env: {} };
+  const counted = await runInLanes([checks, ...alone]);
   await markRun({ complete: paths.length === 0 && options.length === 0 });
-  return groups.reduce(addCounts);
+  return [together, ...counted].reduce(addCounts);
+}
+
+/** Files that one process runs. */
+interface Group {
+  readonly name: string;
+  readonly files: readonly string[];
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
 }
 
 /** Says false when the run cannot go on. Without Go the tests of the cluster skip themselves, and one line says so. */
@@ -64,26 +86,23 @@ async function prepareCluster(): Promise<boolean> {
 }
 
 /**
- * Runs the files one after the other in each of two processes: they wait for other processes most of the time, and what
- * they change of their own process is theirs. What the second one says is shown when it has ended, since two that speak at
- * once cannot be read.
+ * Runs each group in a process of its own, some of them at once: what they change of their own process is theirs. What a
+ * process says is shown when it has ended, since several that speak at once cannot be read.
  */
-async function runInLanes(files: readonly string[]): Promise<Counts[]> {
-  const lanes = [0, 1].map((lane) => files.filter((_, index) => index % 2 === lane));
-  return await Promise.all(
-    lanes.map((lane, index) =>
-      runGroup(`alone_${index + 1}`, lane, COLLECT, COLLECT_CHILDREN, index > 0)
-    ),
-  );
+async function runInLanes(groups: readonly Group[]): Promise<Counts[]> {
+  const waiting = groups.filter(({ files }) => files.length > 0);
+  const isOne = waiting.length === 1;
+  const counts: Counts[] = [];
+  const lane = async () => {
+    for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) {
+      counts.push(await runGroup(group, !isOne));
+    }
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+  return counts;
 }
 
-async function runGroup(
-  name: string,
-  files: readonly string[],
-  more: readonly string[],
-  env: Readonly<Record<string, string>>,
-  later = false,
-): Promise<Counts> {
+async function runGroup({ name, files, args, env }: Group, later = false): Promise<Counts> {
   if (files.length === 0) return NO_TESTS;
   const reportUrl = new URL(`${name}.xml`, COVERAGE_FOLDER);
   const command = new Deno.Command(Deno.execPath(), {
@@ -93,7 +112,7 @@ async function runGroup(
       "--sanitize-ops",
       "--sanitize-resources",
       `--junit-path=${pathOf(reportUrl)}`,
-      ...more,
+      ...args,
       ...options,
       ...files,
     ],

@@ -13,7 +13,7 @@ export interface TestPlan {
   /** Files that share nothing with others: they run side by side. */
   readonly sideBySide: readonly string[];
   /**
-   * Files that run one after the other: they start processes, whose timing suffers when both cores are taken, or they
+   * Files that run one after the other in a process: they start processes, whose timing suffers when both cores are taken, or they
    * change what belongs to the whole process (environment, folder).
    */
   readonly alone: readonly string[];
@@ -72,6 +72,18 @@ export function planTests(syntax: Syntax, files: readonly string[]): TestPlan {
     (isAlone ? alone : sideBySide).push(file);
   }
   return { sideBySide, alone, checks, needsCluster };
+}
+
+/**
+ * Splits files into processes of at most `size`. Neighbours come into different ones: what lies in one folder often takes
+ * alike long.
+ */
+export function spread(files: readonly string[], size: number): readonly (readonly string[])[] {
+  const processes = Math.ceil(files.length / size);
+  return Array.from(
+    { length: processes },
+    (_, process) => files.filter((_, index) => index % processes === process),
+  );
 }
 
 function reachedFrom(file: string, sources: ReadonlyMap<string, ts.SourceFile>): ts.SourceFile[] {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import fc from "fast-check";
 import { parse } from "./syntax.ts";
-import { planTests, selectTests, testFilesIn } from "./test_plan.ts";
+import { planTests, selectTests, spread, testFilesIn } from "./test_plan.ts";
 
 const FILES: Readonly<Record<string, string>> = {
   "tests/lease/rules_test.ts": `import { decide } from "../../lib/lease/rules.ts"; decide();`,
@@ -82,4 +83,18 @@ Deno.test("paths select whole folders and single files, and nothing that only be
   ]);
   assert.equal(testFilesIn(files, []).length, 10);
   assert.deepEqual(testFilesIn(files, ["tests/nothing"]), []);
+});
+
+Deno.test("neighbours are spread over processes", () => {
+  const files = ["a/1", "a/2", "a/3", "b/1", "b/2"];
+  assert.deepEqual(spread(files, 2), [["a/1", "b/1"], ["a/2", "b/2"], ["a/3"]]);
+});
+
+Deno.test("each file runs in one process, and no process has more than it may", () => {
+  const any = fc.uniqueArray(fc.string({ maxLength: 3 }), { maxLength: 40 });
+  fc.assert(fc.property(any, fc.integer({ min: 1, max: 9 }), (files, size) => {
+    const processes = spread(files, size);
+    assert.deepEqual(processes.flat().sort(), [...files].sort());
+    assert.ok(processes.every(({ length }) => length > 0 && length <= size));
+  }));
 });

@@ -4,35 +4,18 @@
  * @module
  */
 
-import { parse } from "yaml";
+import { readDefinitions } from "../../handlers/commands/demo/crds.ts";
 import { pause } from "./keeper.ts";
 import { member, mustSucceed, type RawClient } from "./raw_client.ts";
 
-/** Where the definitions are. */
-export const CRD_FOLDER = new URL("../../deploy/crds/", import.meta.url);
-
 const COLLECTION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-
-/** Reads the definitions, in the order of their file names. */
-export async function readCrds(folder: URL = CRD_FOLDER): Promise<unknown[]> {
-  const names: string[] = [];
-  for await (const entry of Deno.readDir(folder)) {
-    if (entry.isFile && entry.name.endsWith(".yaml")) names.push(entry.name);
-  }
-  names.sort();
-  return await Promise.all(
-    names.map(async (name): Promise<unknown> =>
-      parse(await Deno.readTextFile(new URL(name, folder)))
-    ),
-  );
-}
 
 /**
  * Creates the definitions, or replaces those that are there, and returns when the API server serves each: it refuses a
  * kind for a moment after its definition was written.
  */
 export async function applyCrds(admin: RawClient, crds?: readonly unknown[]): Promise<void> {
-  for (const crd of crds ?? await readCrds()) await applyCrd(admin, crd);
+  for (const crd of crds ?? readDefinitions()) await applyCrd(admin, crd);
 }
 
 async function applyCrd(admin: RawClient, crd: unknown): Promise<void> {

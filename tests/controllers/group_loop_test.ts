@@ -7,7 +7,7 @@ import { gateName } from "../../lib/records/names.ts";
 import type { GroupIdentity } from "../../lib/records/store.ts";
 import { NotLeaderError, type Turn } from "../../lib/lease/turn.ts";
 import { FakeCluster, seededEntropy, TestClock } from "../../lib/testing/mod.ts";
-import { readCrds } from "../cluster/crds.ts";
+import { readDefinitions } from "../../handlers/commands/demo/crds.ts";
 import { annotate, granted, setStatus, storedGroup, storedLease } from "../conformance/support.ts";
 import { NAMESPACE, seedCluster, seedGroup } from "../service/in_process.ts";
 import { ordersGroup } from "../service/orders.ts";
@@ -259,7 +259,7 @@ Deno.test("a group that cannot be read is told of and counted, and hides no othe
   await using rig = new Rig();
   seedGroup(rig.service.fake, "other", []);
   // A schema of another version of the operator lets it pass, and ours does not.
-  for (const crd of await readCrds()) {
+  for (const crd of readDefinitions()) {
     const text = JSON.stringify(crd).replaceAll('"failoverCooldown":', '"olderName":');
     rig.service.fake.apply(JSON.parse(text));
   }

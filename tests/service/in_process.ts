@@ -25,7 +25,7 @@ import { LeaseStore } from "../../lib/records/store.ts";
 import type { CoordinatorLimits, CoordinatorParts } from "../../lib/lease/turn.ts";
 import { FakeCluster, seededEntropy, TestClock } from "../../lib/testing/mod.ts";
 import { MYSQL_DATABASES, MYSQL_FAILOVER_GROUPS } from "../../lib/group/types.ts";
-import { readCrds } from "../cluster/crds.ts";
+import { readDefinitions } from "../../handlers/commands/demo/crds.ts";
 import { DeploymentClient } from "./deployment_client.ts";
 import { ordersDatabase, ordersGroup, stableStatus } from "./orders.ts";
 
@@ -143,7 +143,7 @@ export class InProcessService implements Disposable {
   }
 }
 
-const crds = await readCrds();
+const crds = readDefinitions();
 
 /** Gives a cluster the operator's kinds, the group `orders` and its databases `tenant` and `billing`. */
 export function seedCluster(fake: FakeCluster): void {

@@ -26,7 +26,7 @@ import { readForRevocation, revokeGroup } from "../../lib/lease/revoke.ts";
 import { LeaseStore } from "../../lib/records/store.ts";
 import { type CoordinatorParts, inGroupTurn } from "../../lib/lease/turn.ts";
 import { FakeCluster, seededEntropy, TestClock } from "../../lib/testing/mod.ts";
-import { readCrds } from "../cluster/crds.ts";
+import { readDefinitions } from "../../handlers/commands/demo/crds.ts";
 import { ordersGroup, stableStatus } from "../service/orders.ts";
 import { ScheduledApi, Scheduler } from "./scheduler.ts";
 
@@ -58,13 +58,13 @@ const INSTANCE = "tenant";
 const groupName = { namespace: NAMESPACE, name: GROUP };
 const signal = new AbortController().signal;
 const options = { signal };
-const crds = await readCrds();
+const crds = readDefinitions();
 
 const access: Access = {
   caller: CALLER,
   group: GROUP,
   namespace: () => Promise.resolve(NAMESPACE),
-  confirm: () => Promise.resolve({ namespace: NAMESPACE, instances: [INSTANCE] }),
+  confirm: () => Promise.resolve({ namespace: NAMESPACE, instances: [INSTANCE], sole: INSTANCE }),
   granted: null,
 };
 
