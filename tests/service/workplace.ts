@@ -22,9 +22,7 @@ const serviceRules: readonly RoleRule[] = serviceRoles({
   plannedOperations: false,
   keyringEscrow: null,
   auxiliary: false,
-  leaseName: null,
-  labelLeader: false,
-  podEvents: false,
+  own: {},
 }).flatMap(({ rules }) => rules);
 
 /** A place to work in. Give it back when the test is over. */

@@ -79,9 +79,7 @@ function serviceRights(): readonly unknown[] {
       plannedOperations: true,
       keyringEscrow: null,
       auxiliary: false,
-      leaseName: LEASE_NAME,
-      labelLeader: false,
-      podEvents: false,
+      own: { leaseName: LEASE_NAME },
     }),
   );
 }

@@ -8,7 +8,7 @@
  * @module
  */
 
-import { type PolicyRule, rbacRules } from "../rbac.ts";
+import { type PolicyRule, type RbacNeeds, rbacRules } from "../rbac.ts";
 
 /** Which parts of the service are switched on. */
 export interface ServiceNeeds {
@@ -23,12 +23,8 @@ export interface ServiceNeeds {
   readonly keyringEscrow: readonly string[] | "everywhere" | null;
   /** The auxiliary views of groups and backups are served. */
   readonly auxiliary: boolean;
-  /** The Lease of the election, in the service's own namespace; `null` without one. */
-  readonly leaseName: string | null;
-  /** The leader's pod is labelled. */
-  readonly labelLeader: boolean;
-  /** Events about the pod are written. */
-  readonly podEvents: boolean;
+  /** What it needs in its own namespace as any application on the plugin does: election, label, Events. */
+  readonly own: RbacNeeds;
 }
 
 /** The rules of one role, before it is bound. */
@@ -81,9 +77,10 @@ const KEYRING_SECRETS_RULE: PolicyRule = {
 /** The keyring escrow reads the group that a keyring is for. */
 const KEYRING_GROUPS_RULE = shipstream(GROUPS, "get");
 
-/** The auxiliary views: how groups are, and which backups there are. */
+/** The auxiliary views: how groups are, who holds leases of them, and which backups there are. */
 const AUXILIARY_RULES: readonly PolicyRule[] = [
   shipstream(GROUPS, "list", "watch"),
+  { ...LEASES_RULE, verbs: ["list", "watch"] },
   shipstream("mysqlbackups", "list"),
 ];
 
@@ -96,26 +93,26 @@ const AUXILIARY_RULES: readonly PolicyRule[] = [
  *   plannedOperations: false,
  *   keyringEscrow: null,
  *   auxiliary: false,
- *   leaseName: "holdfast.shipstream.io",
- *   labelLeader: true,
- *   podEvents: true,
+ *   own: { leaseName: "holdfast.shipstream.io", labelLeader: true, events: true },
  * });
  * ```
  */
 export function serviceRoles(needs: ServiceNeeds): readonly ServiceRole[] {
-  const { deployApi, plannedOperations, auxiliary, leaseName, labelLeader, podEvents } = needs;
-  const own = rbacRules({ leaseName, labelLeader, events: podEvents });
-  const roles: readonly ServiceRole[] = [
+  const { deployApi, plannedOperations, keyringEscrow, auxiliary, own } = needs;
+  return present(
     { suffix: "", scope: "cluster", rules: deployApi ? DEPLOY_API_RULES : [] },
     {
       suffix: "planned-operations",
       scope: "cluster",
       rules: plannedOperations ? PLANNED_OPERATIONS_RULES : [],
     },
-    ...keyringRoles(needs.keyringEscrow),
+    ...keyringRoles(keyringEscrow),
     { suffix: "auxiliary", scope: "cluster", rules: auxiliary ? AUXILIARY_RULES : [] },
-    { suffix: "", scope: "own", rules: own },
-  ];
+    { suffix: "", scope: "own", rules: rbacRules(own) },
+  );
+}
+
+function present(...roles: readonly ServiceRole[]): readonly ServiceRole[] {
   return roles.filter(({ rules }) => rules.length > 0);
 }
 
@@ -142,7 +139,7 @@ function keyringRoles(escrow: ServiceNeeds["keyringEscrow"]): readonly ServiceRo
  * @param needs The parts that are switched on.
  */
 export function referenceRoles(needs: ServiceNeeds): readonly ServiceRole[] {
-  const { auxiliary, keyringEscrow, labelLeader } = needs;
+  const { auxiliary, keyringEscrow, own: { configMaps, labelLeader } } = needs;
   const rules: readonly PolicyRule[] = [
     TOKEN_REVIEWS_RULE,
     LEASES_RULE,
@@ -155,16 +152,6 @@ export function referenceRoles(needs: ServiceNeeds): readonly ServiceRole[] {
   ];
   return [
     { suffix: "", scope: "cluster", rules },
-    ...serviceRoles({ ...needs, ...NOTHING, labelLeader }),
+    ...present({ suffix: "", scope: "own", rules: rbacRules({ configMaps, labelLeader }) }),
   ];
 }
-
-const NOTHING: ServiceNeeds = {
-  deployApi: false,
-  plannedOperations: false,
-  keyringEscrow: null,
-  auxiliary: false,
-  leaseName: null,
-  labelLeader: false,
-  podEvents: false,
-};
