@@ -20,12 +20,21 @@ import {
   group,
   invalid,
   lease,
+  type Members,
   MERGE,
   NOT_FOUND,
   refusal,
   type Scope,
   withQuery,
 } from "./scope.ts";
+
+const SUBJECT_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+const SELF_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+const LOCAL_REVIEWS = {
+  apiGroups: ["authorization.k8s.io"],
+  resources: ["localsubjectaccessreviews"],
+};
+const LEASE_ATTRIBUTES = { group: "coordination.k8s.io", resource: "leases" };
 
 const LEASES = { apiGroups: ["coordination.k8s.io"], resources: ["leases"] };
 
@@ -288,6 +297,88 @@ export const ACCESS: readonly Assertion[] = [
         (await raw("GET", scope.leases.replace(scope.namespace, "default"))).status,
         200,
       );
+    },
+  },
+  {
+    name: "a review tells what somebody may do, by the user and the groups that it names",
+    async check(scope) {
+      await worker(scope, { ...LEASES, verbs: ["get"], resourceNames: ["mine"] });
+      const { namespace } = scope;
+      const user = `system:serviceaccount:${namespace}:worker`;
+      const attributes = { ...LEASE_ATTRIBUTES, namespace, verb: "get", name: "mine" };
+      const ask = async (spec: Members) => {
+        const answer = await scope.raw("POST", SUBJECT_REVIEWS, { body: { spec } });
+        assert.equal(answer.status, 201);
+        assert.equal(member(answer.body, "kind"), "SubjectAccessReview");
+        return member(answer.body, "status", "allowed");
+      };
+      assert.equal(await ask({ user, resourceAttributes: attributes }), true);
+      for (const change of [{ verb: "list" }, { name: "other" }, { namespace: "default" }]) {
+        assert.equal(await ask({ user, resourceAttributes: { ...attributes, ...change } }), false);
+      }
+      assert.equal(await ask({ user: "nobody", resourceAttributes: attributes }), false);
+      const groups = ["system:masters"];
+      assert.equal(await ask({ groups, resourceAttributes: attributes }), true);
+      const discovery = { verb: "get", path: "/apis" };
+      assert.equal(await ask({ user, nonResourceAttributes: discovery }), false);
+      const authenticated = ["system:authenticated"];
+      const spec = { user, groups: authenticated, nonResourceAttributes: discovery };
+      assert.equal(await ask(spec), true);
+    },
+  },
+  {
+    name: "a review in a namespace is for that namespace alone, and needs a right there alone",
+    async check(scope) {
+      const { namespace } = scope;
+      const { raw } = await worker(scope, { ...LOCAL_REVIEWS, verbs: ["create"] });
+      const path =
+        `/apis/authorization.k8s.io/v1/namespaces/${namespace}/localsubjectaccessreviews`;
+      const user = `system:serviceaccount:${namespace}:worker`;
+      const ask = (spec: Members, where = path) => raw("POST", where, { body: { spec } });
+      const resourceAttributes = {
+        verb: "create",
+        group: "authorization.k8s.io",
+        resource: "localsubjectaccessreviews",
+        namespace,
+      };
+      const allowed = await ask({ user, resourceAttributes });
+      assert.equal(allowed.status, 201);
+      assert.equal(member(allowed.body, "status", "allowed"), true);
+      assert.equal(member(allowed.body, "metadata", "namespace"), namespace);
+      const elsewhere = { ...resourceAttributes, namespace: "default" };
+      const path1 = { verb: "get", path: "/apis" };
+      const refused = [
+        [await ask({ user, resourceAttributes: elsewhere }), "spec.resourceAttributes.namespace"],
+        [await ask({ user, nonResourceAttributes: path1 }), "spec.nonResourceAttributes"],
+        [await ask({ resourceAttributes }), "spec.user"],
+      ] as const;
+      for (const [answer, field] of refused) assert.deepEqual(refusal(answer), invalid(field));
+      assert.deepEqual(
+        refusal(await ask({ user, resourceAttributes }, SUBJECT_REVIEWS)),
+        FORBIDDEN,
+      );
+      const other = path.replace(namespace, "default");
+      assert.deepEqual(refusal(await ask({ user, resourceAttributes }, other)), FORBIDDEN);
+    },
+  },
+  {
+    name: "a review needs somebody and exactly one thing to ask about",
+    async check(scope) {
+      const resourceAttributes = { ...LEASE_ATTRIBUTES, verb: "get" };
+      const nonResourceAttributes = { verb: "get", path: "/apis" };
+      const both = { resourceAttributes, nonResourceAttributes };
+      const table: readonly (readonly [string, Members, readonly string[]])[] = [
+        [SUBJECT_REVIEWS, { resourceAttributes }, ["spec.user"]],
+        [SUBJECT_REVIEWS, { user: "bob" }, ["spec.resourceAttributes"]],
+        [SUBJECT_REVIEWS, { user: "bob", ...both }, ["spec.nonResourceAttributes"]],
+        [SUBJECT_REVIEWS, {}, ["spec.resourceAttributes", "spec.user"]],
+        [SELF_REVIEWS, {}, ["spec.resourceAttributes"]],
+        [SELF_REVIEWS, both, ["spec.nonResourceAttributes"]],
+      ];
+      for (const [path, spec, fields] of table) {
+        const answer = await scope.raw("POST", path, { body: { spec } });
+        assert.deepEqual(refusal(answer), { status: 422, reason: "Invalid", fields });
+      }
     },
   },
 ];

@@ -7,10 +7,10 @@
 import type { Clock } from "../../runtime/clock.ts";
 import type { Entropy } from "../../runtime/entropy.ts";
 import type { WatchFaults } from "../faults.ts";
+import { answerAccessReview } from "./access_reviews.ts";
 import {
   badRequest,
   invalid,
-  invalidValue,
   methodNotAllowed,
   unknownResource,
   unsupportedMediaType,
@@ -193,7 +193,12 @@ export class ApiServer {
         }
         return tokens.review(body);
       case "authorization.k8s.io/selfsubjectaccessreviews":
-        return accessReview(body, call.user, rbac, enforcesRbac());
+      case "authorization.k8s.io/subjectaccessreviews":
+      case "authorization.k8s.io/localsubjectaccessreviews": {
+        const { namespace } = route;
+        const question = { kind: kind.kind, body, namespace, caller: call.user };
+        return answerAccessReview(question, rbac, enforcesRbac());
+      }
       default:
         return null;
     }
@@ -309,33 +314,4 @@ function targetOf(kind: Kind, route: ResourceRoute, { query }: ServerCall): Writ
 
 function isFieldValidation(text: string): text is FieldValidation | "" {
   return ["", "Ignore", "Strict", "Warn"].includes(text);
-}
-
-function accessReview(body: JsonObject, user: User, rbac: Rbac, enforced: boolean): JsonObject {
-  const attributes = objectAt(body, "spec").resourceAttributes;
-  if (!isObject(attributes)) {
-    throw invalid("SelfSubjectAccessReview", "authorization.k8s.io", "", [
-      invalidValue(
-        "spec.resourceAttributes",
-        null,
-        "exactly one of nonResourceAttributes or resourceAttributes must be specified",
-      ),
-    ]);
-  }
-  const reason = !enforced ? "" : rbac.reasonFor(user, {
-    type: "resource",
-    verb: stringAt(attributes, "verb"),
-    group: stringAt(attributes, "group"),
-    plural: stringAt(attributes, "resource"),
-    namespace: stringAt(attributes, "namespace"),
-    subresource: stringAt(attributes, "subresource"),
-    name: stringAt(attributes, "name"),
-  });
-  return {
-    kind: "SelfSubjectAccessReview",
-    apiVersion: "authorization.k8s.io/v1",
-    metadata: {},
-    spec: objectAt(body, "spec"),
-    status: { allowed: reason !== null, ...(reason ? { reason } : {}) },
-  };
 }

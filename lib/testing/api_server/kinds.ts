@@ -224,6 +224,13 @@ export const BUILT_IN_KINDS: readonly Kind[] = [
     namespaced: false,
     verbs: ["create"],
   }),
+  builtIn("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview", {
+    namespaced: false,
+    verbs: ["create"],
+  }),
+  builtIn("authorization.k8s.io", "localsubjectaccessreviews", "LocalSubjectAccessReview", {
+    verbs: ["create"],
+  }),
 ];
 
 function column(name: string, jsonPath: string): PrinterColumn {
