@@ -26,6 +26,8 @@ export interface ServiceProcessOptions {
   readonly namespace: string;
   /** More variables of the environment. */
   readonly env?: Readonly<Record<string, string>>;
+  /** A module that runs in the process before the program. */
+  readonly preload?: URL;
 }
 
 /** How long a process may take to come up, or to write a line. Generous: the machine may be busy. */
@@ -158,9 +160,11 @@ export class ServiceProcess implements AsyncDisposable {
 }
 
 function spawn(options: ServiceProcessOptions): Deno.ChildProcess {
-  const { kubeconfig, certFile, keyFile, namespace } = options;
+  const { kubeconfig, certFile, keyFile, namespace, preload } = options;
+  const [run = "", ...args] = serveArguments();
+  const first = preload === undefined ? [] : [`--preload=${pathOf(preload)}`];
   return new Deno.Command(Deno.execPath(), {
-    args: [...serveArguments()],
+    args: [run, ...first, ...args],
     cwd: pathOf(ROOT),
     clearEnv: true,
     env: {

@@ -1,6 +1,6 @@
 /**
- * A network between a client and a service that a test can cut in each direction. What is cut is swallowed: both ends
- * believe that the connection is there.
+ * A network between clients and services: one address in front of several, as a Service of Kubernetes is, which a test can
+ * cut in each direction. What is cut is swallowed: both ends believe that the connection is there.
  *
  * @module
  */
@@ -11,15 +11,18 @@ export class CutNetwork implements AsyncDisposable {
   requestsCut = false;
   /** Swallows what the service answers. */
   answersCut = false;
+  /** The addresses behind this one. Connections go to them in turn, and past one that refuses. */
+  services: readonly string[];
   readonly #listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   readonly #open = new Set<Deno.TcpConn>();
   readonly #pumps = new Set<Promise<void>>();
   readonly #accepting: Promise<void>;
+  #turn = 0;
 
-  /** @param service `https://HOST:PORT` */
-  constructor(service: string) {
-    const { hostname, port } = new URL(service);
-    this.#accepting = this.#accept({ hostname, port: Number(port) });
+  /** @param services `https://HOST:PORT` */
+  constructor(...services: readonly string[]) {
+    this.services = services;
+    this.#accepting = this.#accept();
   }
 
   /** The address of the service by way of this network. */
@@ -34,10 +37,14 @@ export class CutNetwork implements AsyncDisposable {
     await Promise.all(this.#pumps);
   }
 
-  async #accept(service: { hostname: string; port: number }): Promise<void> {
+  async #accept(): Promise<void> {
     try {
       for await (const client of this.#listener) {
-        const upstream = await Deno.connect(service);
+        const upstream = await this.#connect();
+        if (upstream === null) {
+          client.close();
+          continue;
+        }
         this.#open.add(client).add(upstream);
         this.#keep(this.#pump(client, upstream, () => this.requestsCut));
         this.#keep(this.#pump(upstream, client, () => this.answersCut));
@@ -45,6 +52,19 @@ export class CutNetwork implements AsyncDisposable {
     } catch {
       // The listener was closed.
     }
+  }
+
+  async #connect(): Promise<Deno.TcpConn | null> {
+    const { services } = this;
+    for (let tries = 0; tries < services.length; tries++) {
+      const { hostname, port } = new URL(services[this.#turn++ % services.length] ?? "");
+      try {
+        return await Deno.connect({ hostname, port: Number(port) });
+      } catch {
+        // This one is not there. Perhaps another is.
+      }
+    }
+    return null;
   }
 
   #keep(pump: Promise<void>): void {
