@@ -74,6 +74,7 @@ function serviceRights(): readonly unknown[] {
   const installation = { ...SERVICE_ACCOUNT, labels: {} };
   return roleObjects(
     installation,
+    SERVICE_ACCOUNT.name,
     serviceRoles({
       deployApi: true,
       plannedOperations: true,

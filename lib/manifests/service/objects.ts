@@ -6,6 +6,7 @@
 
 import type { PolicyRule } from "../rbac.ts";
 import type { ServiceRole } from "./roles.ts";
+import type { ServiceValues } from "./values.ts";
 
 /** An object of the API, as it is written down. */
 export interface Manifest {
@@ -31,30 +32,47 @@ export interface Installation {
 
 const RBAC = "rbac.authorization.k8s.io";
 
-/** The service account. Its token is mounted, since the service calls the API server. */
-export function serviceAccount({ name, namespace, labels }: Installation): Manifest {
+/** The service account. Pods ask for its token themselves. */
+export function serviceAccount(
+  { namespace, labels }: Installation,
+  values: ServiceValues,
+): Manifest {
+  const { annotations } = values.serviceAccount;
   return {
     apiVersion: "v1",
     kind: "ServiceAccount",
-    metadata: { name, namespace, labels },
+    metadata: {
+      name: accountName(values),
+      namespace,
+      labels,
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+    },
+    automountServiceAccountToken: false,
   };
 }
 
-/** Each role with its binding to the service account. */
+/** The name of the service account. */
+export function accountName({ serviceAccount, name }: ServiceValues): string {
+  return serviceAccount.name === "" ? name : serviceAccount.name;
+}
+
+/** Each role with its binding to a service account of the installation's namespace. */
 export function roleObjects(
   installation: Installation,
+  account: string,
   roles: readonly ServiceRole[],
 ): readonly Manifest[] {
-  return roles.flatMap((role) => roleAndBinding(installation, role));
+  return roles.flatMap((role) => roleAndBinding(installation, account, role));
 }
 
 function roleAndBinding(
-  { name: account, namespace: own, labels }: Installation,
+  { name: installed, namespace: own, labels }: Installation,
+  account: string,
   { suffix, scope, rules }: ServiceRole,
 ): readonly Manifest[] {
   const namespace = scope === "cluster" ? undefined : scope === "own" ? own : scope.namespace;
   const kind = namespace === undefined ? "ClusterRole" : "Role";
-  const name = suffix === "" ? account : `${account}-${suffix}`;
+  const name = suffix === "" ? installed : `${installed}-${suffix}`;
   const metadata = { name, ...(namespace === undefined ? {} : { namespace }), labels };
   return [
     { apiVersion: `${RBAC}/v1`, kind, metadata, rules: rules.map(copyOf) },
