@@ -15,6 +15,7 @@
  */
 
 import { DeadlineExceededError } from "../runtime/clock.ts";
+import { MAX_CONCURRENT_CALLS } from "./call_slots.ts";
 import { ClusterConfigError } from "./connect_errors.ts";
 
 /** A text in PEM form, and where it is from, for errors. */
@@ -44,7 +45,7 @@ export interface ConnectionOptions {
    * @default {false}
    */
   readonly http2?: boolean;
-  /** How many idle sockets are kept. @default {32} */
+  /** How many idle sockets are kept. With fewer than calls under way, sockets are opened for one call. @default {64} */
   readonly maxIdleSockets?: number;
 }
 
@@ -139,7 +140,13 @@ export function noProxyWith(host: string, current: string | undefined): string {
 }
 
 function createClient(options: ConnectionOptions): Deno.HttpClient {
-  const { authority, clientCertificate, proxyUrl, http2 = false, maxIdleSockets = 32 } = options;
+  const {
+    authority,
+    clientCertificate,
+    proxyUrl,
+    http2 = false,
+    maxIdleSockets = MAX_CONCURRENT_CALLS,
+  } = options;
   const pool: Deno.CreateHttpClientOptions = {
     http2,
     poolMaxIdlePerHost: maxIdleSockets,

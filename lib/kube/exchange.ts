@@ -8,6 +8,7 @@ import { type Clock, type Deadline, sleep, startDeadline } from "../runtime/cloc
 import { type Answer, errorOfAnswer, readHttpDate, readRetryAfter } from "./answers.ts";
 import type { AnswerObserver, CallOptions } from "./api.ts";
 import type { Call } from "./calls.ts";
+import type { CallSlots } from "./call_slots.ts";
 import { connectionFault, wasNotSent } from "./connection_faults.ts";
 import type { Credentials } from "./credentials.ts";
 import {
@@ -48,6 +49,8 @@ export interface ExchangeParts {
   readonly clock: Clock;
   readonly userAgent: string;
   readonly defaultTimeoutMs: number;
+  /** Places for requests that are read whole; a stream takes none, since it may last for ever. */
+  readonly slots: CallSlots;
   readonly observer: AnswerObserver;
   readonly onCall: (report: CallReport) => void;
 }
@@ -61,6 +64,8 @@ interface Flight {
   readonly deadline: Deadline;
   /** The signal of the requests: for a stream it outlives the deadline. */
   readonly signal: AbortSignal;
+  /** Takes a place for each request, until its answer was read. */
+  readonly enter: () => Promise<Disposable>;
   /** True while a write is out of which nobody knows whether the server ran it. */
   mayHaveLanded: boolean;
 }
@@ -104,8 +109,14 @@ export class Exchange {
         `Cannot ${identity.verb} as 'timeoutMs' must be a positive number: current value is ${timeoutMs}`,
       );
     }
-    using deadline = startDeadline(this.#parts.clock, timeoutMs, signal);
-    const flight: Flight = { deadline, signal: deadline.signal, mayHaveLanded: false };
+    const { clock, slots } = this.#parts;
+    using deadline = startDeadline(clock, timeoutMs, signal);
+    const flight: Flight = {
+      deadline,
+      signal: deadline.signal,
+      enter: () => slots.enter(deadline.signal),
+      mayHaveLanded: false,
+    };
     return await this.#ending(
       identity,
       timeoutMs,
@@ -128,7 +139,12 @@ export class Exchange {
     const limitMs = this.#parts.defaultTimeoutMs;
     using deadline = startDeadline(this.#parts.clock, limitMs, signal);
     const streamSignal = AbortSignal.any([deadline.signal, signal]);
-    const flight: Flight = { deadline, signal: streamSignal, mayHaveLanded: false };
+    const flight: Flight = {
+      deadline,
+      signal: streamSignal,
+      enter: () => Promise.resolve({ [Symbol.dispose]() {} }),
+      mayHaveLanded: false,
+    };
     return await this.#ending(call.identity, limitMs, flight, () =>
       this.#untilDecided(
         call,
@@ -188,6 +204,7 @@ export class Exchange {
     const { clock, onCall } = this.#parts;
     const { deadline, signal } = flight;
     const request = await this.#request(call, flight);
+    using _place = await flight.enter();
     const servedBefore = this.#served;
     const sentMs = clock.monotonic();
     let outcome: CallReport["outcome"] = "aborted";

@@ -40,6 +40,7 @@ import {
   watchCall,
   wholeListCall,
 } from "./calls.ts";
+import { CallSlots, MAX_CONCURRENT_CALLS } from "./call_slots.ts";
 import type { Credentials } from "./credentials.ts";
 import {
   type Decoded,
@@ -70,6 +71,12 @@ export interface HttpApiParts {
   readonly defaultNamespace: string;
   /** Milliseconds for a call that sets no `timeoutMs`, and for the start of a watch. @default {10000} */
   readonly defaultTimeoutMs?: number;
+  /**
+   * How many calls may be under way at once, beside watches. More wait for their turn, within their time limit.
+   *
+   * @default {64}
+   */
+  readonly maxConcurrentCalls?: number;
   /** Sees every answer once: errors and the starts of watches too. It must not throw. */
   readonly observer?: AnswerObserver;
   /** Counts every request once, when it has ended. It must not throw. */
@@ -99,6 +106,7 @@ export class HttpApi implements KubeApi {
       clock: parts.clock,
       userAgent: parts.userAgent ?? "holdfast",
       defaultTimeoutMs: parts.defaultTimeoutMs ?? DEFAULT_TIMEOUT_MS,
+      slots: new CallSlots(parts.maxConcurrentCalls ?? MAX_CONCURRENT_CALLS),
       observer: parts.observer ?? (() => {}),
       onCall: parts.onCall ?? (() => {}),
     });
