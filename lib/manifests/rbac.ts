@@ -13,8 +13,10 @@
  * @module
  */
 
-import { isDnsLabel, isDnsSubdomain, takesPart } from "../config/rules.ts";
+import { isDnsSubdomain, takesPart } from "../config/rules.ts";
 import type { Config } from "../config/schema.ts";
+import { demand, demandSubject } from "./demand.ts";
+import { appMetadata, type ManifestMetadata } from "./metadata.ts";
 
 /** A rule of a Role, in the API's own words. */
 export interface PolicyRule {
@@ -47,13 +49,6 @@ export interface RbacSubject {
   readonly name: string;
   /** A DNS-1123 label. */
   readonly namespace: string;
-}
-
-/** The metadata of a generated object. */
-export interface ManifestMetadata {
-  readonly name: string;
-  readonly namespace: string;
-  readonly labels: Readonly<Record<string, string>>;
 }
 
 /** `rbac.authorization.k8s.io/v1` Role. */
@@ -122,7 +117,7 @@ export function rbacNeedsOf(config: Config): RbacNeeds {
  * ```
  *
  * @returns Both in the order in which they are to be applied; nothing when there is no rule.
- * @throws {RangeError} A name is not of its form; the message says which.
+ * @throws {ManifestError} A name is not of its form; the message says which.
  */
 export function rbacObjects(
   subject: RbacSubject,
@@ -133,14 +128,7 @@ export function rbacObjects(
   if (rules.length === 0) return [];
   const { name, namespace } = subject;
   const apiGroup = "rbac.authorization.k8s.io";
-  const metadata = {
-    name,
-    namespace,
-    labels: {
-      "app.kubernetes.io/name": name,
-      "app.kubernetes.io/managed-by": "autumn-plugin-kubernetes",
-    },
-  };
+  const metadata = appMetadata(name, namespace);
   return [
     { apiVersion: `${apiGroup}/v1`, kind: "Role", metadata, rules },
     {
@@ -155,20 +143,13 @@ export function rbacObjects(
 
 function check({ name, namespace }: RbacSubject, needs: RbacNeeds): void {
   const { leaseName = null, configMaps = [] } = needs;
-  if (!isDnsLabel(name) || !/^[a-z]/.test(name)) {
-    refuse("name", name, "a DNS label that begins with a letter");
-  }
-  if (!isDnsLabel(namespace)) refuse("namespace", namespace, "a DNS label");
-  if (leaseName !== null && !isDnsSubdomain(leaseName)) {
-    refuse("leaseName", leaseName, "a DNS subdomain");
+  demandSubject(WHAT, name, namespace);
+  if (leaseName !== null) {
+    demand(WHAT, "leaseName", leaseName, isDnsSubdomain(leaseName), "a DNS subdomain");
   }
   for (const map of configMaps) {
-    if (!isDnsSubdomain(map)) refuse("configMaps", map, "DNS subdomains");
+    demand(WHAT, "configMaps", map, isDnsSubdomain(map), "DNS subdomains");
   }
 }
 
-function refuse(field: string, value: string, wish: string): never {
-  throw new RangeError(
-    `Cannot make a Role as '${field}' must be ${wish}: current value is ${JSON.stringify(value)}`,
-  );
-}
+const WHAT = "a Role";

@@ -19,6 +19,8 @@ export interface RawAnswer {
 export interface RawRequest {
   /** Sent as JSON. */
   readonly body?: unknown;
+  /** Sent as it is, where there is no `body`. */
+  readonly text?: string;
   /** @default {"application/json"} */
   readonly contentType?: string;
 }
@@ -39,7 +41,8 @@ export function rawClient(url: string, send: SendRequest, token?: string): RawCl
   return async (method, path, request = {}) => {
     const headers = new Headers({ accept: "application/json" });
     if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
-    if (request.body !== undefined) {
+    const body = request.body === undefined ? request.text : JSON.stringify(request.body);
+    if (body !== undefined) {
       headers.set("content-type", request.contentType ?? "application/json");
     }
     const controller = new AbortController();
@@ -52,7 +55,7 @@ export function rawClient(url: string, send: SendRequest, token?: string): RawCl
         new Request(`${url}${path}`, {
           method,
           headers,
-          body: request.body === undefined ? undefined : JSON.stringify(request.body),
+          body,
           signal: controller.signal,
         }),
       );

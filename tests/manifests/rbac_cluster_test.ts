@@ -19,13 +19,27 @@ const clusterTest = useCluster({ crds: false });
 const never = new AbortController().signal;
 const call = { signal: never };
 
-/** Applies what is generated for a configuration; gives a client of the application's service account. */
-async function install(cluster: Cluster, namespace: string, kubernetes: Record<string, unknown>) {
+/**
+ * Applies what is generated for a configuration; gives a client of the application's service account.
+ *
+ * @param without Verbs that are left out of every rule.
+ */
+async function install(
+  cluster: Cluster,
+  namespace: string,
+  kubernetes: Record<string, unknown>,
+  without: readonly string[] = [],
+) {
   const config = configSchema.parse({ kubernetes });
   await cluster.createNamespace(namespace);
   await cluster.createServiceAccount(namespace, "web");
   const base = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
-  const [role, binding] = rbacObjects({ name: "web", namespace }, rbacNeedsOf(config));
+  const [generated, binding] = rbacObjects({ name: "web", namespace }, rbacNeedsOf(config));
+  const rules = generated?.rules.map((rule) => ({
+    ...rule,
+    verbs: rule.verbs.filter((verb) => !without.includes(verb)),
+  }));
+  const role = { ...generated, rules };
   mustSucceed(await cluster.admin("POST", `${base}/roles`, { body: role }), "make the Role");
   mustSucceed(
     await cluster.admin("POST", `${base}/rolebindings`, { body: binding }),
@@ -179,3 +193,46 @@ clusterTest("the rule on the Lease carries each call of the election", async (cl
   }
   assert.deepEqual(seen, ["initial", "modified"]);
 });
+
+clusterTest(
+  "without the verb `watch`, or without `list` too, the elector works and polls",
+  async (cluster) => {
+    for (
+      const [namespace, without] of [["polls", ["watch"]], ["polls-2", ["watch", "list"]]] as const
+    ) {
+      // Without ConfigMaps: those need both verbs.
+      const { config, api } = await install(
+        cluster,
+        namespace,
+        { leader_election: { ...ALL.leader_election, label_leader: false } },
+        without,
+      );
+      const lease = { namespace, fieldSelector: "metadata.name=web", signal: never };
+      for await (const event of api.watch(LEASES, lease)) {
+        if (event.type === "initial") continue;
+        assert.ok(event.type === "failed" && event.error instanceof ForbiddenError);
+        break;
+      }
+      const start = (name: string) =>
+        startKubernetes({
+          config,
+          system: new TestSystem({ clock: systemClock, entropy: systemEntropy }),
+          logger: new MemoryLog(),
+          signal: never,
+          connector: () => api,
+          podInfo: { name, namespace, labels: {}, inCluster: true },
+        });
+      const first = await start("web-1");
+      assert.equal(await first.leadership?.waitUntilLeader(never), true);
+      const second = await start("web-2");
+      await eventually(() => second.leadership?.holder !== "", "the second one sees the holder");
+      assert.equal(second.leadership?.isLeader(), false);
+      await first.shutdown(never);
+      // It looks again after its retry period of a second, and needs no longer than that and its jitter.
+      const releasedMs = systemClock.monotonic();
+      assert.equal(await second.leadership?.waitUntilLeader(never), true);
+      assert.ok(systemClock.monotonic() - releasedMs < 2_500);
+      await second.shutdown(never);
+    }
+  },
+);
