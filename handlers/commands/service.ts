@@ -7,6 +7,7 @@
 
 import { Registry } from "prom-client";
 import type { EventFigures } from "../../lib/controllers/events.ts";
+import { ControllerMetrics } from "../../lib/controllers/metrics.ts";
 import { startCertificateRotation } from "../../lib/host/certificate_rotation.ts";
 import type { Host, HostPlugin } from "../../lib/host/hooks.ts";
 import { InFlight } from "../../lib/host/in_flight.ts";
@@ -24,6 +25,7 @@ import { simpleError } from "../http/answers.ts";
 import { createMetricsApp } from "../http/metrics.ts";
 import { createProbes } from "../http/probes.ts";
 import { createTlsApp } from "../http/tls_app.ts";
+import { createAuxiliaryService } from "./service_auxiliary.ts";
 import { createEscrow } from "./service_escrow.ts";
 import { createServiceWork, type ServiceWork } from "./service_work.ts";
 
@@ -50,6 +52,8 @@ export interface ServiceParts {
   readonly inFlight: InFlight;
   /** Count the requests of all servers. */
   readonly http: HttpMetrics;
+  /** Count what the watches of the whole process tell. */
+  readonly controllers: ControllerMetrics;
   /** The calls of requests and controllers. */
   readonly api: KubeApi;
   /** This process in the election. */
@@ -59,7 +63,8 @@ export interface ServiceParts {
 /** How long a stopping listener waits for answers in flight: deploy-api 14. */
 const LISTENER_GRACE_MS = 10_000;
 
-/** Makes the service. Its ports are named `tls` (only with a certificate), `metrics` and `probes`. */
+/** Makes the service. Its ports are named `tls` (only with a certificate), `metrics`, `probes` and
+ * `auxiliary`. */
 export function servicePlugin(options: ServiceOptions): HostPlugin {
   return {
     name: "holdfast",
@@ -75,6 +80,7 @@ function install(host: Host, { kubernetes, leaseTime, tracer }: ServiceOptions):
   leaseTimeMetrics(registry, leaseTime);
   const inFlight = new InFlight();
   const http = new HttpMetrics(registry);
+  const controllers = new ControllerMetrics(registry);
 
   let work: ServiceWork | null = null;
   /** A lead may begin before the hooks of the start are through, so whoever comes first makes the work. */
@@ -93,6 +99,7 @@ function install(host: Host, { kubernetes, leaseTime, tracer }: ServiceOptions):
       tracer,
       inFlight,
       http,
+      controllers,
       api,
       identity,
     });
@@ -122,22 +129,29 @@ function install(host: Host, { kubernetes, leaseTime, tracer }: ServiceOptions):
   const escrow = createEscrow({ host, registry, http, api: () => kubernetes.runtime?.api ?? null });
   const tlsApp = createTlsApp({ deploy: enabled ? deploy : null, escrow, inFlight });
   if (config.tls.cert_file !== "") addTls(host, registry, tlsApp);
-  addPlain(host, "metrics", (request) => metricsApp.fetch(request));
-  addPlain(host, "probes", (request) => probes.fetch(request));
+  addPlain(host, "metrics", { handler: (request) => metricsApp.fetch(request) });
+  addPlain(host, "probes", { handler: (request) => probes.fetch(request) });
+  const auxiliary = createAuxiliaryService({ host, registry, http, controllers });
+  addPlain(host, "auxiliary", auxiliary);
 
   host.onStart("holdfast", () => {
     const { runtime } = kubernetes;
     if (runtime === null) throw new TypeError("Cannot serve: install the cluster's plugin first");
     workOn(runtime);
+    if (runtime.api !== null) auxiliary.start(runtime.api);
     logger.info("serving", { cluster: runtime.mode, deploy_api: enabled });
   });
 }
 
-function addPlain(host: Host, name: "metrics" | "probes", handler: FetchHandler): void {
-  host.addListener(
-    name,
-    async () => briefly(await startPlainListener(listenerOptions(host, name, handler))),
-  );
+function addPlain(
+  host: Host,
+  name: "metrics" | "probes" | "auxiliary",
+  serving: Pick<ListenerOptions, "handler" | "onUpgrade">,
+): void {
+  host.addListener(name, async () => {
+    const options = listenerOptions(host, name, serving.handler);
+    return briefly(await startPlainListener({ ...options, onUpgrade: serving.onUpgrade }));
+  });
 }
 
 function addTls(host: Host, registry: Registry, handler: FetchHandler): void {
@@ -154,7 +168,7 @@ function addTls(host: Host, registry: Registry, handler: FetchHandler): void {
 
 function listenerOptions(
   { config, logger, system: { clock } }: Host,
-  name: "tls" | "metrics" | "probes",
+  name: "tls" | "metrics" | "probes" | "auxiliary",
   handler: FetchHandler,
 ): ListenerOptions {
   return { name, address: config.listen[name], handler, clock, logger };

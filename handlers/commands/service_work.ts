@@ -13,7 +13,6 @@ import { EventWriter } from "../../lib/controllers/events.ts";
 import { leaseRevoked, topologyRewound } from "../../lib/controllers/group_events.ts";
 import { GroupLoop } from "../../lib/controllers/group_loop.ts";
 import { Housekeeping } from "../../lib/controllers/housekeeping.ts";
-import { ControllerMetrics } from "../../lib/controllers/metrics.ts";
 import { externalExecutor, PlannedController } from "../../lib/controllers/planned.ts";
 import { LeftBehindController, plannerName } from "../../lib/controllers/planned_gate.ts";
 import { PlannedReports } from "../../lib/controllers/planned_reports.ts";
@@ -92,7 +91,7 @@ export function createServiceWork(parts: ServiceParts): ServiceWork {
       ...plannedControllers(parts, api, coordinatorParts, events),
     ],
     logger,
-    metrics: new ControllerMetrics(registry),
+    metrics: parts.controllers,
     rewinds: api,
   });
   const deploy = createDeploy(parts, { coordinator, leases, leads });

@@ -57,7 +57,6 @@ export interface GroupsView {
 
 /** What {@linkcode LiveGroups} are made of. */
 export interface LiveGroupsParts {
-  readonly api: KubeApi;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Pick<ControllerMetrics, "restarted" | "undecodable">;
@@ -76,6 +75,8 @@ export class LiveGroups implements GroupsView {
   readonly #told = new Map<GroupKey, GroupSight>();
   readonly #listeners = new Set<ChangeListener>();
   #synced = false;
+  /** Says whether every watch has told the whole state. */
+  #complete: () => boolean = () => false;
 
   constructor(parts: LiveGroupsParts) {
     this.#parts = parts;
@@ -99,13 +100,12 @@ export class LiveGroups implements GroupsView {
   }
 
   /** Follows the groups until the signal aborts. Call it once. */
-  async run(signal: AbortSignal): Promise<void> {
+  async run(api: KubeApi, signal: AbortSignal): Promise<void> {
     const watches = [
-      this.#watchGroups(signal),
-      ...(this.#parts.leases ? [this.#watchLeases(signal)] : []),
+      this.#watchGroups(api, signal),
+      ...(this.#parts.leases ? [this.#watchLeases(api, signal)] : []),
     ];
-    const allSynced = () => watches.every((watch) => watch.synced);
-    this.#complete = allSynced;
+    this.#complete = () => watches.every((watch) => watch.synced);
     let cancel = () => {};
     const planCatchUp = () => {
       cancel = this.#parts.clock.timer(CATCH_UP_MS, () => {
@@ -121,15 +121,12 @@ export class LiveGroups implements GroupsView {
     }
   }
 
-  /** Says whether every watch has told the whole state. */
-  #complete: () => boolean = () => false;
-
-  #watchGroups(signal: AbortSignal): BoardWatch<MysqlFailoverGroup> {
+  #watchGroups(api: KubeApi, signal: AbortSignal): BoardWatch<MysqlFailoverGroup> {
     const board = this.#board;
     return new BoardWatch({
       ...this.#parts,
       resource: MYSQL_FAILOVER_GROUPS.plural,
-      watch: this.#parts.api.watch(MYSQL_FAILOVER_GROUPS, { signal }),
+      watch: api.watch(MYSQL_FAILOVER_GROUPS, { signal }),
       listed: (list) => {
         board.setGroups(list);
         this.#tellAll();
@@ -141,12 +138,12 @@ export class LiveGroups implements GroupsView {
     });
   }
 
-  #watchLeases(signal: AbortSignal): BoardWatch<Lease> {
+  #watchLeases(api: KubeApi, signal: AbortSignal): BoardWatch<Lease> {
     const board = this.#board;
     return new BoardWatch({
       ...this.#parts,
       resource: LEASES.plural,
-      watch: this.#parts.api.watch(LEASES, { signal, labelSelector: DEPLOYMENT_KIND_LABEL }),
+      watch: api.watch(LEASES, { signal, labelSelector: DEPLOYMENT_KIND_LABEL }),
       listed: (list) => {
         board.setLeases(list);
         this.#tellAll();

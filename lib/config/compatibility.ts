@@ -18,6 +18,8 @@ export const SIMPLE_VARIABLES: Readonly<Record<string, string>> = {
   BLOODRAVEN_ESCROW_TLS_ADDR: "listen.tls",
   BLOODRAVEN_ESCROW_TLS_CERT_FILE: "tls.cert_file",
   BLOODRAVEN_ESCROW_TLS_KEY_FILE: "tls.key_file",
+  BLOODRAVEN_WS_ALLOWED_ORIGINS: "auxiliary.ws_allowed_origins",
+  BLOODRAVEN_WS_MAX_CLIENTS: "auxiliary.ws_max_clients",
 };
 
 /** Turns the deploy API on with `true` in any case; the reference takes every other text for off. */

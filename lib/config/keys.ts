@@ -64,13 +64,13 @@ export function text(fallback: string, description: string, options: TextOptions
 }
 
 /** A list of texts, empty by default. */
-export function list(description: string) {
-  return z.array(z.string()).readonly().default([])
+export function list(description: string, fallback: readonly string[] = []) {
+  return z.array(z.string()).readonly().default([...fallback])
     .register(descriptions, {
       kind: "list",
       expects: "a list of texts",
       description,
-      fallback: [],
+      fallback,
     });
 }
 

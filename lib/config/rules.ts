@@ -5,6 +5,7 @@
  */
 import { MAX_LEASE_MS, timingProblem } from "../election/policy.ts";
 import { type Config, type ProcessRole, processRoles } from "./schema.ts";
+import { ANY_ORIGIN, webOrigin } from "./web_origin.ts";
 
 /** A rule that a configuration breaks. */
 export interface BrokenRule {
@@ -160,6 +161,22 @@ export const checkDeployApi: Rule = ({ deploy_api, tls, kubernetes }) => {
   return broken;
 };
 
+/** Who may open a WebSocket is said by origins, or by `*`: with an empty list nobody could (deploy-api 14). */
+export const checkOrigins: Rule = ({ auxiliary: { ws_allowed_origins: origins } }) => {
+  const key = "auxiliary.ws_allowed_origins";
+  const strange = origins.filter((text) => text !== ANY_ORIGIN && webOrigin(text) === null);
+  if (origins.length > 0 && strange.length === 0) return [];
+  return [{
+    keys: [key],
+    message:
+      `Cannot use '${key}' as it must be * or origins such as https://dashboard.example.org: ${
+        origins.length === 0
+          ? "it is empty"
+          : `${strange.map((text) => JSON.stringify(text)).join(", ")} is none`
+      }`,
+  }];
+};
+
 /** Planned operations are served by the leader of the deploy API (design 7). */
 export const checkPlannedOperations: Rule = ({ planned_operations, deploy_api }) => {
   if (!planned_operations.enabled || deploy_api.enabled) return [];
@@ -213,6 +230,7 @@ export const demoRules: readonly Rule[] = [
   ...libraryRules,
   checkTls,
   checkDeployApi,
+  checkOrigins,
   checkPlannedOperations,
   checkService,
 ];

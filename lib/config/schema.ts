@@ -10,6 +10,7 @@
 import { z } from "zod";
 import { address, choice, duration, flag, integer, keysOf, list, text } from "./keys.ts";
 import type { RawValue } from "./keys.ts";
+import { ANY_ORIGIN } from "./web_origin.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -31,6 +32,10 @@ export const configSchema = z.strictObject({
   listen: z.strictObject({
     metrics: address(":8080", "Where `/metrics` is served, without TLS."),
     probes: address(":8081", "Where `/healthz` and `/readyz` are served, without TLS."),
+    auxiliary: address(
+      ":8082",
+      "Where `/status`, `/active-site`, `/pitr-cutoff` and `/ws/status` are served, without TLS and without authentication.",
+    ),
     tls: address(
       ":8443",
       "Where `/deploy/v1` is served, with TLS. Used when `tls.cert_file` and `tls.key_file` are given.",
@@ -87,6 +92,22 @@ export const configSchema = z.strictObject({
       0,
       24 * HOUR,
       "How old the newest observation in a group's status may be before the group counts as not observed. `0s` sets no limit.",
+    ),
+  }).prefault({}),
+  auxiliary: z.strictObject({
+    ws_allowed_origins: list(
+      "The origins of pages that may open a WebSocket, such as `https://dashboard.example.org`. `*` allows all; with a list, a client without an origin is refused.",
+      [ANY_ORIGIN],
+    ),
+    ws_max_clients: integer(
+      100,
+      0,
+      100_000,
+      "How many clients each WebSocket path takes. `0` sets no limit.",
+    ),
+    status_page: flag(
+      false,
+      "Serve a page at `/` that shows all groups and their leases. Whoever reaches `listen.auxiliary` can read it.",
     ),
   }).prefault({}),
   planned_operations: z.strictObject({

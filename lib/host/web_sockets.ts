@@ -37,7 +37,7 @@ import type { ClosableSocket } from "./host_sockets.ts";
 import type { FetchHandler, ListenerOptions } from "./listener.ts";
 import type { OriginRule } from "./origins.ts";
 import { answerOnSocket } from "./raw_answer.ts";
-import { rawTarget } from "./raw_target.ts";
+import { type RawTarget, rawTarget } from "./raw_target.ts";
 import { refusalResponse } from "./refusal.ts";
 import {
   DEFAULT_WEB_SOCKET_LIMITS,
@@ -61,6 +61,8 @@ export interface WebSocketPath {
 /** A request for a path of the table, with what became of it. */
 export interface UpgradeOutcome {
   readonly incoming: IncomingMessage;
+  /** The request line. */
+  readonly target: RawTarget;
   /** The name of the path. */
   readonly name: string;
   /** 101 when it is connected; 400, 403 or 429. */
@@ -223,12 +225,11 @@ class Table {
   }
 
   #report(path: WebSocketPath, incoming: IncomingMessage, status: number): void {
-    this.#options.onOutcome?.({ incoming, name: path.name, status });
+    this.#options.onOutcome?.({ incoming, target: targetOf(incoming), name: path.name, status });
   }
 
   #pathOf(incoming: IncomingMessage): WebSocketPath | undefined {
-    const { target } = rawTarget({ incoming }, NO_REQUEST);
-    return this.#options.paths.get(target.split("?", 1)[0] ?? "");
+    return this.#options.paths.get(targetOf(incoming).target.split("?", 1)[0] ?? "");
   }
 
   #count(path: WebSocketPath): number {
@@ -236,7 +237,11 @@ class Table {
   }
 }
 
-/** Never looked at: there is always a socket. */
+function targetOf(incoming: IncomingMessage): RawTarget {
+  return rawTarget({ incoming }, NO_REQUEST);
+}
+
+/** Never looked at, as there is always what node read. */
 const NO_REQUEST = new Request("http://localhost/");
 
 /** The request without its wish for another protocol, and without a body. `null` when it cannot be served at all. */

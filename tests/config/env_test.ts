@@ -70,7 +70,7 @@ Deno.test("each bad variable is told by its name, in sorted order, without its t
   });
   assert.deepEqual(settings, []);
   assert.deepEqual(problems.map(({ message }) => message), [
-    "Cannot use HOLDFAST__ as there is no key '': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log, tracing",
+    "Cannot use HOLDFAST__ as there is no key '': the keys at the top level are listen, tls, deploy_api, auxiliary, planned_operations, kubernetes, host, log, tracing",
     "Cannot use 'deploy_api.enabled' from HOLDFAST__DEPLOY_API__ENABLED as it must be true or false: current value is a text",
     "Cannot use 'deploy_api.request_timeout' from HOLDFAST__DEPLOY_API__REQUEST_TIMEOUT as it must be a duration such as 10s or 1m30s, from 100ms to 1m: current value is a text",
     "Cannot use 'host.prestop_grace_secs' from HOLDFAST__HOST__PRESTOP_GRACE_SECS as it must be a whole number from 0 to 3600: current value is a text",
@@ -78,13 +78,13 @@ Deno.test("each bad variable is told by its name, in sorted order, without its t
     "Cannot use 'listen.tls' from HOLDFAST__LISTEN__TLS as it must be an address such as :8443, 127.0.0.1:8443 or [::1]:8443: current value is a text",
     "Cannot use HOLDFAST__LOG__COLOUR as there is no key 'log.colour': the keys in 'log' are level, format",
     "Cannot use 'log.level' from HOLDFAST__LOG__LEVEL as it must be one of debug, info, warn, error: current value is a text",
-    "Cannot use HOLDFAST__NOTHING__HERE as there is no key 'nothing.here': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log, tracing",
+    "Cannot use HOLDFAST__NOTHING__HERE as there is no key 'nothing.here': the keys at the top level are listen, tls, deploy_api, auxiliary, planned_operations, kubernetes, host, log, tracing",
     "Cannot use HOLDFAST__TLS as 'tls' is a section, not a key: the keys in 'tls' are cert_file, key_file",
   ]);
 });
 
 Deno.test("a key of a part that does not exist yet is unknown, and not accepted and ignored", () => {
-  for (const key of ["auxiliary.status_page", "log.audit", "listen.auxiliary"]) {
+  for (const key of ["auxiliary.timeline", "log.audit", "listen.other"]) {
     assert.equal(settingFromText(configKeys, key, "1", "--set").problems.length, 1, key);
   }
 });

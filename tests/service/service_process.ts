@@ -83,7 +83,7 @@ export class ServiceProcess implements AsyncDisposable {
   }
 
   /** The address of one of its listeners. */
-  address(listener: "tls" | "metrics" | "probes"): string {
+  address(listener: "tls" | "metrics" | "probes" | "auxiliary"): string {
     const line = this.#lines.find((found) =>
       found.msg === "listening" && found.listener === listener
     );
@@ -173,6 +173,7 @@ function spawn(options: ServiceProcessOptions): Deno.ChildProcess {
       HOLDFAST__LISTEN__TLS: "127.0.0.1:0",
       HOLDFAST__LISTEN__METRICS: "127.0.0.1:0",
       HOLDFAST__LISTEN__PROBES: "127.0.0.1:0",
+      HOLDFAST__LISTEN__AUXILIARY: "127.0.0.1:0",
       HOLDFAST__TLS__CERT_FILE: certFile,
       HOLDFAST__TLS__KEY_FILE: keyFile,
       HOLDFAST__DEPLOY_API__ENABLED: "true",

@@ -12,7 +12,7 @@ import { RefusalError } from "../options.ts";
 export const HOST = "127.0.0.1";
 
 /** What listens, in the order of the ports. */
-const LISTENERS = ["tls", "metrics", "probes", "apiServer"] as const;
+const LISTENERS = ["tls", "metrics", "probes", "auxiliary", "apiServer"] as const;
 
 /** One of the demo's listeners. */
 export type DemoListener = (typeof LISTENERS)[number];
@@ -24,6 +24,7 @@ const MEANING: Readonly<Record<DemoListener, string>> = {
   tls: "the service",
   metrics: "the service's metrics",
   probes: "the service's probes",
+  auxiliary: "the service's auxiliary views",
   apiServer: "the API server in memory",
 };
 
@@ -57,6 +58,7 @@ export function choosePorts(first: number | undefined): DemoPorts {
     tls: port("tls"),
     metrics: port("metrics"),
     probes: port("probes"),
+    auxiliary: port("auxiliary"),
     apiServer: port("apiServer"),
   };
 }

@@ -65,6 +65,7 @@ export async function startDemoService(parts: DemoServiceParts): Promise<DemoSer
       "listen.tls": `${HOST}:${ports.tls}`,
       "listen.metrics": `${HOST}:${ports.metrics}`,
       "listen.probes": `${HOST}:${ports.probes}`,
+      "listen.auxiliary": `${HOST}:${ports.auxiliary}`,
       "tls.cert_file": certFile,
       "tls.key_file": keyFile,
       "deploy_api.enabled": "true",

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { MiddlewareHandler } from "hono";
 import type { HttpMetrics } from "../../../lib/host/metrics.ts";
-import { type ListenerEnv, rawTarget } from "../../../lib/host/raw_target.ts";
+import { type ListenerEnv, type RawTarget, rawTarget } from "../../../lib/host/raw_target.ts";
 import type { Clock } from "../../../lib/runtime/clock.ts";
 import type { Logger } from "../../../lib/runtime/log.ts";
 
@@ -23,8 +23,11 @@ export interface AuxLogParts {
 
 /** What was answered, and to whom. */
 export interface AuxExchange {
-  readonly request: Request;
-  readonly env: ListenerEnv | undefined;
+  /** As the client sent it. */
+  readonly target: RawTarget;
+  /** The client's end of the connection; empty where there is no socket. */
+  readonly remote: string;
+  /** Of the fixed list of deploy-api 10. */
   readonly handler: string;
   readonly status: number;
   readonly durationMs: number;
@@ -33,9 +36,8 @@ export interface AuxExchange {
 /** Writes one `aux http` line, and counts the request: deploy-api 10 and 11. */
 export function logAuxExchange(
   { logger, metrics }: Omit<AuxLogParts, "clock">,
-  { request, env, handler, status, durationMs }: AuxExchange,
+  { target: { method, target }, remote, handler, status, durationMs }: AuxExchange,
 ): void {
-  const { method, target } = rawTarget(env, request);
   metrics.observe({ server: "aux", handler, method, status, seconds: durationMs / 1000 });
   // The order of the fields is part of the contract. A query may hold what is nobody's business.
   logger.info("aux http", {
@@ -44,7 +46,7 @@ export function logAuxExchange(
     handler,
     status,
     duration_ms: Math.trunc(durationMs),
-    remote: remoteOf(env?.incoming),
+    remote,
   });
 }
 
@@ -55,8 +57,8 @@ export function auxLog(parts: AuxLogParts): MiddlewareHandler<AuxEnv> {
     c.set("handler", "notfound");
     await next();
     logAuxExchange(parts, {
-      request: c.req.raw,
-      env: c.env,
+      target: rawTarget(c.env, c.req.raw),
+      remote: remoteOf(c.env?.incoming),
       handler: c.var.handler,
       status: c.res.status,
       durationMs: parts.clock.monotonic() - started,
@@ -64,8 +66,8 @@ export function auxLog(parts: AuxLogParts): MiddlewareHandler<AuxEnv> {
   };
 }
 
-/** The client's end of the connection, as Go writes it. */
-function remoteOf(incoming: Pick<IncomingMessage, "socket"> | undefined): string {
+/** The client's end of the connection, as Go writes it; empty where there is no socket. */
+export function remoteOf(incoming: Pick<IncomingMessage, "socket"> | undefined): string {
   const { remoteAddress, remotePort } = incoming?.socket ?? {};
   if (remoteAddress === undefined) return "";
   const host = remoteAddress.includes(":") ? `[${remoteAddress}]` : remoteAddress;

@@ -1,15 +1,12 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { permissionFlags } from "../../../deploy/permission_flags.ts";
 import manifest from "../../../deno.json" with { type: "json" };
 import { kubeconfig } from "../../../handlers/commands/demo/folder.ts";
 import { systemClock, systemEntropy } from "../../../handlers/commands/system.ts";
 import { createAuthority, FakeCluster } from "../../../lib/testing/mod.ts";
 import { pathOf, ROOT } from "../../checks/shell.ts";
+import { ISOLATED, layBundle, PERMISSIONS } from "../../deploy/bundles.ts";
 import { DemoProcess } from "./demo/demo_process.ts";
-
-/** What lets the bundle find nothing but itself, as in the image. */
-const ISOLATED = ["--no-config", "--no-remote", "--no-npm"];
 
 const Outcome = z.strictObject({
   spawn: z.string(),
@@ -19,18 +16,11 @@ const Outcome = z.strictObject({
   demoIsLoaded: z.boolean(),
 });
 
-/** Makes the bundle as the task `compile` does, in a folder where nothing else is. */
+/** Lays the bundle into a folder where nothing else is. */
 async function withBundle(test: (folder: string, bundle: string) => Promise<void>): Promise<void> {
   const folder = await Deno.makeTempDir({ prefix: "bundle-test-" });
   try {
-    const bundle = `${folder}/holdfast.js`;
-    const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["bundle", "--platform", "deno", "--minify", "main.ts", "-o", bundle],
-      cwd: ROOT,
-      stdin: "null",
-    }).output();
-    assert.ok(success, new TextDecoder().decode(stderr));
-    await test(folder, bundle);
+    await test(folder, await layBundle(folder));
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
@@ -133,6 +123,7 @@ async function withCluster(
     HOLDFAST__LISTEN__TLS: "127.0.0.1:0",
     HOLDFAST__LISTEN__METRICS: "127.0.0.1:0",
     HOLDFAST__LISTEN__PROBES: "127.0.0.1:0",
+    HOLDFAST__LISTEN__AUXILIARY: "127.0.0.1:0",
     HOLDFAST__TLS__CERT_FILE: `${folder}/tls.crt`,
     HOLDFAST__TLS__KEY_FILE: `${folder}/tls.key`,
     HOLDFAST__DEPLOY_API__ENABLED: "true",
@@ -186,7 +177,7 @@ Deno.test("the attempts succeed in a program that gives nothing back", async () 
 
 Deno.test("the demo plays from the bundle alone, with the permissions of the compiled program", async () => {
   await withBundle(async (_folder, bundle) => {
-    const program = ["run", "-q", ...ISOLATED, ...permissionFlags(manifest.permissions), bundle];
+    const program = ["run", "-q", ...ISOLATED, ...PERMISSIONS, bundle];
     const { code, lines, errors, left } = await DemoProcess.run(["--once"], { program });
     assert.deepEqual({ code, errors, left }, { code: 0, errors: "", left: [] });
     assert.match(lines.at(-1) ?? "", /^The story is over/);

@@ -109,7 +109,7 @@ function freePorts(): number {
   for (;;) {
     const port = withListener(0, (found) => found);
     try {
-      for (let next = port; next < port + 4; next++) withListener(next, () => {});
+      for (let next = port; next < port + 5; next++) withListener(next, () => {});
       return port;
     } catch (error) {
       if (!(error instanceof Deno.errors.AddrInUse || error instanceof TypeError)) throw error;
@@ -128,10 +128,16 @@ Deno.test("--port gives the service its port, and the rest those behind it", asy
   assert.deepEqual([code, errors], [0, ""]);
   const text = lines.join("\n");
   assert.match(text, new RegExp(`Service +https://127\\.0\\.0\\.1:${port}, `));
-  assert.match(text, new RegExp(`API server +https://127\\.0\\.0\\.1:${port + 3}, `));
+  assert.match(text, new RegExp(`API server +https://127\\.0\\.0\\.1:${port + 4}, `));
 });
 
-const NAMES = ["the service", "the service's metrics", "the service's probes", "the API server"];
+const NAMES = [
+  "the service",
+  "the service's metrics",
+  "the service's probes",
+  "the service's auxiliary views",
+  "the API server",
+];
 
 for (const [at, name] of NAMES.entries()) {
   Deno.test(`a port that is taken where ${name} listens ends the demo with its number and the option`, async () => {

@@ -63,6 +63,7 @@ export class ServeRig implements AsyncDisposable {
       "listen.tls": "127.0.0.1:0",
       "listen.metrics": "127.0.0.1:0",
       "listen.probes": "127.0.0.1:0",
+      "listen.auxiliary": "127.0.0.1:0",
       "tls.cert_file": `${this.folder}/tls.crt`,
       "tls.key_file": `${this.folder}/tls.key`,
       "deploy_api.enabled": "true",

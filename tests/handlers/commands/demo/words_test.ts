@@ -36,14 +36,20 @@ Deno.test("a folder with a space and quotes reaches the shell as it is", async (
 });
 
 Deno.test("the ports follow each other from the first one on, and are free ones without it", () => {
-  assert.deepEqual(choosePorts(9443), { tls: 9443, metrics: 9444, probes: 9445, apiServer: 9446 });
-  const free = { tls: 0, metrics: 0, probes: 0, apiServer: 0 };
+  assert.deepEqual(choosePorts(9443), {
+    tls: 9443,
+    metrics: 9444,
+    probes: 9445,
+    auxiliary: 9446,
+    apiServer: 9447,
+  });
+  const free = { tls: 0, metrics: 0, probes: 0, auxiliary: 0, apiServer: 0 };
   assert.deepEqual(choosePorts(undefined), free);
   assert.deepEqual(choosePorts(0), free);
-  assert.equal(choosePorts(65_532).apiServer, 65_535);
-  assert.throws(() => choosePorts(65_533), {
+  assert.equal(choosePorts(65_531).apiServer, 65_535);
+  assert.throws(() => choosePorts(65_532), {
     name: "RefusalError",
-    message: "Cannot use --port 65533 as the demo takes 4 ports from it on: give at most 65532",
+    message: "Cannot use --port 65532 as the demo takes 5 ports from it on: give at most 65531",
   });
 });
 
@@ -56,7 +62,7 @@ Deno.test("a port that cannot be used is told with its number, its use and the o
   const ports = choosePorts(443);
   assert.match(
     messageOf(listenError({ code: "EACCES" }, "apiServer", ports)),
-    /^Cannot listen on port 446 for the API server in memory as this user may not use the port: give another first port with --port/,
+    /^Cannot listen on port 447 for the API server in memory as this user may not use the port: give another first port with --port/,
   );
   assert.match(
     messageOf(listenError({ code: "EOTHER" }, "tls", choosePorts(0))),
@@ -73,7 +79,7 @@ Deno.test("a port that cannot be used is told with its number, its use and the o
 Deno.test("an error that is not about a port stays what it is", () => {
   const ports = choosePorts(9443);
   const plain = new Error("x");
-  const other = new ListenError("auxiliary", { port: 1 }, "EADDRINUSE");
+  const other = new ListenError("other", { port: 1 }, "EADDRINUSE");
   assert.equal(listenError(plain, "tls", ports), plain);
   assert.equal(serviceListenError(plain, ports), plain);
   assert.equal(serviceListenError(other, ports), other);
