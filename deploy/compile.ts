@@ -1,25 +1,37 @@
 /**
- * `deno task compile`: makes one file, and one program, of the product.
+ * `deno task compile`: makes the bundle, one program, and the list of its parts, in dist.
  *
- * The bundle comes first: `deno compile` of the whole graph of dependencies overflows the compiler's stack. The bundle must
- * start by itself, without packages and without configuration, as in the image.
+ * - `dist/bundle`: the product as a few files, each with its source map. `main.js` is started.
+ * - `dist/holdfast`: one program, with its permissions baked in. It needs the run-time part of Deno, which is downloaded.
+ *   Where it cannot be, Deno itself stands in for it: the compiler then runs to its end, what it wrote is looked at and
+ *   thrown away, and the task says so.
+ * - `dist/holdfast.cdx.json`: the list of parts, in the form CycloneDX.
  *
- * The program needs the run-time part of Deno, which is downloaded. Where it cannot be, Deno itself stands in for it: the
- * program is then compiled to the end, thrown away, and the task says so.
+ * Variables: `HOLDFAST_COMMIT` names the commit where there is no clone of git; `TARGETARCH` (`amd64`, `arm64`) asks for a
+ * program for another machine, as the build of an image does.
  *
  * @module
  */
 
+import { pathToFileURL } from "node:url";
 import manifest from "../deno.json" with { type: "json" };
+import { buildSource } from "./build_source.ts";
+import { ENTRY, ISOLATED, makeBundle } from "./bundle.ts";
+import { deno, ROOT, run, StepError } from "./commands.ts";
 import { permissionFlags } from "./permission_flags.ts";
+import { bakedInto, computedImports, graphFaults, permissionFaults } from "./program_check.ts";
+import { sbomOf } from "./sbom.ts";
 
-const ROOT = new URL("../", import.meta.url);
-const BUNDLE = "dist/holdfast.js";
+const BUNDLE = "bundle";
 const PROGRAM = "dist/holdfast";
-const ISOLATED = ["--no-config", "--no-remote", "--no-npm"];
-const PERMISSIONS = permissionFlags(manifest.permissions);
-
-class StepError extends Error {}
+const PARTS = "dist/holdfast.cdx.json";
+/** No module is loaded from elsewhere, and none may be. */
+const PERMISSIONS = [...permissionFlags(manifest.permissions), "--deny-import"];
+/** What Deno calls the machines that an image may be for. */
+const TARGETS: Readonly<Record<string, string>> = {
+  amd64: "x86_64-unknown-linux-gnu",
+  arm64: "aarch64-unknown-linux-gnu",
+};
 
 try {
   await compile();
@@ -30,51 +42,116 @@ try {
 }
 
 async function compile(): Promise<void> {
-  await step("bundle", ["bundle", "--platform", "deno", "--minify", "main.ts", "-o", BUNDLE]);
-  await step("start the bundle", ["run", ...ISOLATED, ...PERMISSIONS, BUNDLE, "--help"]);
-  print(`${BUNDLE}: ${await megabytes(BUNDLE)} MB, starts by itself`);
+  const source = await buildSource(ROOT, Deno.env.toObject());
+  const build = { version: manifest.version, source };
+  const folder = await makeBundle({ root: ROOT, name: BUNDLE, build });
+  const entry = `${folder}/${ENTRY}`;
+  await checkGraph(folder, entry);
+  const started = await deno(
+    "start the bundle",
+    ["run", ...ISOLATED, ...PERMISSIONS, entry, "--version"],
+    ROOT,
+  );
+  print(
+    `dist/${BUNDLE}: ${await bundleSize(folder)} MB, starts by itself: ${started.stdout.trim()}`,
+  );
+  await writeParts(folder, `${source.commit}${source.changed ? ", with changes" : ""}`);
+  await makeProgram(entry, started.stdout);
+}
 
-  const args = ["compile", ...ISOLATED, ...PERMISSIONS, "-o", PROGRAM, BUNDLE];
-  const real = await deno(args, {});
-  if (real.success) {
-    print(`${PROGRAM}: ${await megabytes(PROGRAM)} MB`);
+async function checkGraph(folder: string, entry: string): Promise<void> {
+  const { stdout } = await deno("read the bundle", ["info", "--json", ...ISOLATED, entry], ROOT);
+  const faults = graphFaults(JSON.parse(stdout), `${pathToFileURL(folder)}/`);
+  for (const name of await filesIn(folder, ".js")) {
+    const computed = computedImports(await Deno.readTextFile(`${folder}/${name}`));
+    faults.push(...computed.map((found) => `${name} loads what is not known before: ${found}`));
+  }
+  if (faults.length > 0) throw new StepError(`Cannot ship the bundle:\n${faults.join("\n")}`);
+}
+
+async function writeParts(folder: string, commit: string): Promise<void> {
+  const maps = await filesIn(folder, ".js.map");
+  const parts = sbomOf({
+    product: { ...manifest, name: "holdfast" },
+    commit,
+    runtime: Deno.version.deno,
+    lock: JSON.parse(await Deno.readTextFile(`${ROOT}deno.lock`)),
+    sourceMaps: await Promise.all(
+      maps.map(async (name) => JSON.parse(await Deno.readTextFile(`${folder}/${name}`))),
+    ),
+  });
+  await Deno.writeTextFile(`${ROOT}${PARTS}`, `${JSON.stringify(parts, null, 2)}\n`);
+  print(`${PARTS}: ${parts.components.length} parts`);
+}
+
+async function makeProgram(entry: string, version: string): Promise<void> {
+  const architecture = Deno.env.get("TARGETARCH") ?? "";
+  const target = TARGETS[architecture];
+  if (architecture !== "" && target === undefined) {
+    throw new StepError(
+      `Cannot compile for 'TARGETARCH' as it must be amd64 or arm64: current value is ${architecture}`,
+    );
+  }
+  const args = [
+    "compile",
+    ...ISOLATED,
+    ...PERMISSIONS,
+    // Its file would lie in the folder for temporary files, where another user can prepare one.
+    "--no-code-cache",
+    ...(target === undefined ? [] : ["--target", target]),
+    "-o",
+    PROGRAM,
+    entry,
+  ];
+  const real = await run(Deno.execPath(), args, ROOT);
+  if (!real.success) {
+    if (!/denort|download/i.test(real.output)) {
+      throw new StepError(`Cannot compile: ${real.output}`);
+    }
+    await deno("compile", args, ROOT, { DENORT_BIN: Deno.execPath() });
+  }
+  const program = `${ROOT}${PROGRAM}`;
+  const bakedIn = bakedInto(await Deno.readFile(program));
+  const faults = permissionFaults(bakedIn, PERMISSIONS);
+  if (bakedIn.entrypoint_key !== ENTRY) faults.push(`it starts '${bakedIn.entrypoint_key}'`);
+  if (bakedIn.code_cache_key !== null) faults.push("it keeps a cache of code");
+  if (faults.length > 0) {
+    await Deno.remove(program);
+    throw new StepError(`Cannot ship the program:\n${faults.join("\n")}`);
+  }
+  if (!real.success) {
+    await Deno.remove(program);
+    print(
+      `${PROGRAM}: not made, as the run-time part of Deno cannot be downloaded here. The compiler ran to its end with a ` +
+        `stand-in, and what it baked in was looked at. 'dist/${BUNDLE}/${ENTRY}' can be run with Deno`,
+    );
     return;
   }
-  if (!/denort|download/i.test(real.output)) throw new StepError(complaint("compile", real.output));
-  await step("compile", args, { DENORT_BIN: Deno.execPath() });
-  await Deno.remove(new URL(PROGRAM, ROOT));
-  print(
-    `${PROGRAM}: not made, as the run-time part of Deno cannot be downloaded here. ` +
-      `The compiler ran to its end with a stand-in; '${BUNDLE}' can be run with Deno`,
+  if (target === undefined) {
+    const { stdout } = await runProgram(program);
+    if (stdout !== version) {
+      throw new StepError(`Cannot ship the program: its version is ${stdout}`);
+    }
+  }
+  print(`${PROGRAM}: ${((await Deno.stat(program)).size / 1e6).toFixed(1)} MB`);
+}
+
+async function runProgram(program: string) {
+  const ending = await run(program, ["--version"], ROOT);
+  if (!ending.success) throw new StepError(`Cannot start the program: ${ending.output.trim()}`);
+  return ending;
+}
+
+async function bundleSize(folder: string): Promise<string> {
+  const sizes = (await filesIn(folder, ".js")).map(async (name) =>
+    (await Deno.stat(`${folder}/${name}`)).size
   );
+  return ((await Promise.all(sizes)).reduce((sum, size) => sum + size, 0) / 1e6).toFixed(1);
 }
 
-async function step(
-  name: string,
-  args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): Promise<void> {
-  const { success, output } = await deno(args, env);
-  if (!success) throw new StepError(complaint(name, output));
-}
-
-async function deno(args: readonly string[], env: Readonly<Record<string, string>>) {
-  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: [...args],
-    cwd: ROOT,
-    env: { NO_COLOR: "1", ...env },
-    stdin: "null",
-  }).output();
-  const decoder = new TextDecoder();
-  return { success, output: decoder.decode(stdout) + decoder.decode(stderr) };
-}
-
-function complaint(step: string, output: string): string {
-  return `Cannot ${step}: ${output.trim()}`;
-}
-
-async function megabytes(path: string): Promise<string> {
-  return ((await Deno.stat(new URL(path, ROOT))).size / 1e6).toFixed(1);
+async function filesIn(folder: string, ending: string): Promise<string[]> {
+  const names = await Array.fromAsync(Deno.readDir(folder), ({ name }) => name);
+  return names.filter((name) => name.endsWith(ending)).sort();
 }
 
 function print(line: string): void {

@@ -25,7 +25,8 @@ import { addRevokeCommand } from "./revoke/arguments.ts";
 import { addStatusCommand } from "./status/arguments.ts";
 import { addRunCommands, type RunCommands } from "./run_command_line.ts";
 import type { System } from "./system.ts";
-import manifest from "../../deno.json" with { type: "json" };
+import { build } from "./build.ts";
+import { versionText } from "./version.ts";
 
 /** The exit code of a command line that cannot be understood. */
 const USAGE = 2;
@@ -157,7 +158,7 @@ export async function runCommandLine(
     .description(
       "Keeps an application's deployment and the database's planned failover out of each other's way.",
     )
-    .version(manifest.version, "-V, --version", "print the version")
+    .version(versionText(build), "-V, --version", "print the version and the commit")
     .configureOutput({
       writeOut: (text) => system.stdout.write(text),
       writeErr: (text) => system.stderr.write(text),

@@ -45,12 +45,12 @@ async function run(
   return { code, ...system.written, served, demos, looks, revocations, system };
 }
 
-Deno.test("--version prints the version of deno.json", async () => {
+Deno.test("--version prints the version of deno.json, and that it is no build", async () => {
   for (const option of ["--version", "-V"]) {
     const { code, stdout, stderr } = await run([option]);
     assert.deepEqual({ code, stdout, stderr }, {
       code: 0,
-      stdout: `${manifest.version}\n`,
+      stdout: `${manifest.version} (from the source tree)\n`,
       stderr: "",
     });
   }

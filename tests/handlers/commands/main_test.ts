@@ -20,7 +20,7 @@ async function holdfast(args: readonly string[], env: Record<string, string> = {
 Deno.test("the program prints its version with the permissions of serve", async () => {
   assert.deepEqual(await holdfast(["--version"]), {
     code: 0,
-    stdout: `${manifest.version}\n`,
+    stdout: `${manifest.version} (from the source tree)\n`,
     stderr: "",
   });
 });
