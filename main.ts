@@ -33,5 +33,7 @@ system.exit(
       (await import("./handlers/commands/run_guard.ts")).runGuard(options),
     status: async (options) => (await import("./handlers/commands/status.ts")).status(options),
     revoke: async (options) => (await import("./handlers/commands/revoke.ts")).revoke(options),
+    manifestsService: async (options) =>
+      (await import("./handlers/commands/manifests/service.ts")).manifestsService(options),
   }),
 );

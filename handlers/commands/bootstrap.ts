@@ -25,10 +25,16 @@ const NEEDS: Readonly<Record<string, readonly PermissionKind[]>> = {
   serve: ["env", "net", "read"],
   status: ["env", "net", "read"],
   revoke: ["env", "net", "read"],
+  manifests: ["env", "net", "read", "write"],
 };
 
 /** The commands that sign in to the cluster of a kubeconfig. */
-const SIGN_IN: ReadonlySet<string | undefined> = new Set(["serve", "status", "revoke"]);
+const SIGN_IN: ReadonlySet<string | undefined> = new Set([
+  "serve",
+  "status",
+  "revoke",
+  "manifests",
+]);
 
 const LEAST_NEEDS: readonly PermissionKind[] = ["env", "read"];
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { ConfigError } from "../../lib/config/errors.ts";
 import {
   type ConfigInput,
@@ -21,9 +21,11 @@ import {
   type ServeOptions,
   type StatusOptions,
 } from "./options.ts";
+import { addManifestsCommand, type ManifestsCommands } from "./manifests.ts";
 import { addRevokeCommand } from "./revoke/arguments.ts";
 import { addStatusCommand } from "./status/arguments.ts";
 import { addRunCommands, type RunCommands } from "./run_command_line.ts";
+import { settingOption } from "./setting_option.ts";
 import type { System } from "./system.ts";
 import { build } from "./build.ts";
 import { versionText } from "./version.ts";
@@ -35,7 +37,7 @@ const USAGE = 2;
 const REFUSED = 1;
 
 /** The commands that are loaded only when they are called, so that help is quick. Each answers with an exit code. */
-export interface Commands extends RunCommands {
+export interface Commands extends RunCommands, ManifestsCommands {
   /** Runs the service until it is asked to stop. */
   serve(options: ServeOptions): Promise<number>;
   /** Plays the story on an embedded API server. */
@@ -53,14 +55,6 @@ interface ConfigFlags {
   readonly leaderElect?: string | true;
 }
 
-/** Reads `KEY=VALUE`. */
-function parseSetting(text: string, earlier: readonly OptionSetting[]): readonly OptionSetting[] {
-  const equals = text.indexOf("=");
-  if (equals < 1) throw new InvalidArgumentError("It must be KEY=VALUE.");
-  const key = text.slice(0, equals).trim();
-  return [...earlier, { option: `--set ${key}`, key, text: text.slice(equals + 1) }];
-}
-
 function parsePort(text: string): number {
   const port = Number(text);
   if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
@@ -70,10 +64,7 @@ function parsePort(text: string): number {
 function addConfigFlags(command: Command): Command {
   return command
     .option("--profile <name>", "the profile; AUTUMN_ENV and AUTUMN_PROFILE win over it")
-    .addOption(
-      new Option("--set <key=value>", "set any key of the configuration; may be given many times")
-        .argParser(parseSetting).default([], "none"),
-    )
+    .addOption(settingOption())
     .option("--leader-elect [boolean]", "set kubernetes.leader_election.enabled");
 }
 
@@ -137,6 +128,7 @@ Start here:
   holdfast run             run a command under a lease of the service
   holdfast status          see the groups, who holds them, and what waits
   holdfast revoke          take leases from their holders
+  holdfast manifests       write what runs in a cluster as objects of Kubernetes
   holdfast help <command>  what a command does, with examples`;
 
 /**
@@ -215,6 +207,8 @@ export async function runCommandLine(
     });
 
   addRunCommands(program, system, commands, (code) => void (exitCode = code));
+
+  addManifestsCommand(program, system, commands, (code) => void (exitCode = code));
 
   try {
     await program.parseAsync(args, { from: "user" });

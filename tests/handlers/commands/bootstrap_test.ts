@@ -17,6 +17,7 @@ Deno.test("each command gives back what it does not need, the most harmful first
     ["run-guard", ["ffi", "sys"]],
     ["status", ["run", "write", "ffi", "sys"]],
     ["revoke", ["run", "write", "ffi", "sys"]],
+    ["manifests", ["run", "ffi", "sys"]],
     ["config", ["run", "write", "ffi", "sys", "net"]],
     ["--help", ["run", "write", "ffi", "sys", "net"]],
     ["constructor", ["run", "write", "ffi", "sys", "net"]],
