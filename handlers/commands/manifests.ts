@@ -7,6 +7,7 @@
  */
 
 import type { Command } from "commander";
+import { addAppManifests, type AppManifestsOptions } from "./manifests/app_arguments.ts";
 import { addServiceManifests, type ServiceManifestsOptions } from "./manifests/arguments.ts";
 import type { System } from "./system.ts";
 
@@ -14,11 +15,14 @@ import type { System } from "./system.ts";
 export interface ManifestsCommands {
   /** Writes what the service needs in a cluster. */
   manifestsService(options: ServiceManifestsOptions): Promise<number>;
+  /** Writes what an application on the library needs in a cluster. */
+  manifestsApp(options: AppManifestsOptions): Promise<number>;
 }
 
 const HELP = `
 Examples:
   holdfast manifests service -f values.yaml | kubectl apply -f -
+  holdfast manifests app --name web --image registry.example/web:1 --profile prod
   holdfast help manifests service`;
 
 /** Adds `manifests` and its sub-commands. @param exitWith Gets the exit code. */
@@ -33,5 +37,8 @@ export function addManifestsCommand(
     .addHelpText("after", HELP);
   addServiceManifests(manifests, system, async (options) => {
     exitWith(await commands.manifestsService(options));
+  });
+  addAppManifests(manifests, system, async (options) => {
+    exitWith(await commands.manifestsApp(options));
   });
 }
