@@ -33,6 +33,9 @@ system.exit(
       (await import("./handlers/commands/run_guard.ts")).runGuard(options),
     status: async (options) => (await import("./handlers/commands/status.ts")).status(options),
     revoke: async (options) => (await import("./handlers/commands/revoke.ts")).revoke(options),
+    doctor: async (options) => (await import("./handlers/commands/doctor.ts")).doctor(options),
+    manifestsApp: async (options) =>
+      (await import("./handlers/commands/manifests/app.ts")).manifestsApp(options),
     manifestsService: async (options) =>
       (await import("./handlers/commands/manifests/service.ts")).manifestsService(options),
   }),

@@ -40,6 +40,7 @@ async function run(
     },
     run: () => Promise.resolve(0),
     runGuard: () => Promise.resolve(0),
+    manifestsApp: () => Promise.resolve(0),
     manifestsService: () => Promise.resolve(0),
     ...fakes,
   });
