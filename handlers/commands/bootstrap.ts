@@ -25,6 +25,7 @@ const NEEDS: Readonly<Record<string, readonly PermissionKind[]>> = {
   serve: ["env", "net", "read"],
   status: ["env", "net", "read"],
   revoke: ["env", "net", "read"],
+  doctor: ["env", "net", "read"],
   manifests: ["env", "net", "read", "write"],
 };
 
@@ -33,6 +34,7 @@ const SIGN_IN: ReadonlySet<string | undefined> = new Set([
   "serve",
   "status",
   "revoke",
+  "doctor",
   "manifests",
 ]);
 

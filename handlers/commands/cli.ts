@@ -22,6 +22,7 @@ import {
   type StatusOptions,
 } from "./options.ts";
 import { addManifestsCommand, type ManifestsCommands } from "./manifests.ts";
+import { addDoctorCommand, type DoctorOptions } from "./doctor/arguments.ts";
 import { addRevokeCommand } from "./revoke/arguments.ts";
 import { addStatusCommand } from "./status/arguments.ts";
 import { addRunCommands, type RunCommands } from "./run_command_line.ts";
@@ -46,6 +47,8 @@ export interface Commands extends RunCommands, ManifestsCommands {
   status(options: StatusOptions): Promise<number>;
   /** Takes leases from their holders. */
   revoke(options: RevokeOptions): Promise<number>;
+  /** Looks for what is wrong. */
+  doctor(options: DoctorOptions): Promise<number>;
 }
 
 /** The options of all commands that read the configuration, as commander gives them. */
@@ -128,6 +131,7 @@ Start here:
   holdfast run             run a command under a lease of the service
   holdfast status          see the groups, who holds them, and what waits
   holdfast revoke          take leases from their holders
+  holdfast doctor          find out what is wrong: ok, wrong, and what to do
   holdfast manifests       write what runs in a cluster as objects of Kubernetes
   holdfast help <command>  what a command does, with examples`;
 
@@ -193,6 +197,10 @@ export async function runCommandLine(
 
   addRevokeCommand(program, system, async (options) => {
     exitCode = await commands.revoke(options);
+  });
+
+  addDoctorCommand(program, system, async (options) => {
+    exitCode = await commands.doctor(options);
   });
 
   addConfigFlags(program.command("config"))

@@ -38,6 +38,7 @@ async function run(
       revocations.push(options);
       return Promise.resolve(0);
     },
+    doctor: () => Promise.resolve(0),
     run: () => Promise.resolve(0),
     runGuard: () => Promise.resolve(0),
     manifestsApp: () => Promise.resolve(0),
@@ -68,7 +69,7 @@ Deno.test("--help says what it is, what there is, and where to start", async () 
 });
 
 Deno.test("each command's help has its options, and an example that works", async () => {
-  for (const command of ["serve", "demo", "config", "status", "revoke"]) {
+  for (const command of ["serve", "demo", "config", "status", "revoke", "doctor"]) {
     const { code, stdout } = await run([command, "--help"]);
     assert.equal(code, 0);
     const examples = stdout.split("\n").filter((line) => line.startsWith(`  holdfast ${command}`));
