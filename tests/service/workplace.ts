@@ -16,12 +16,13 @@ import { ServiceProcess, type ServiceProcessOptions } from "./service_process.ts
 /** The audience of deployment tokens unless it is configured. */
 export const AUDIENCE = "bloodraven-deploy";
 
-/** What is granted in the whole cluster: the generated role of the deployment API. */
+/** What is granted in the whole cluster: the generated roles of what is switched on. */
 const serviceRules: readonly RoleRule[] = serviceRoles({
   deployApi: true,
   plannedOperations: false,
   keyringEscrow: null,
-  auxiliary: false,
+  auxiliary: true,
+  statusPage: false,
   own: {},
 }).flatMap(({ rules }) => rules);
 

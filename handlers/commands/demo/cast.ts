@@ -79,7 +79,8 @@ function serviceRights(): readonly unknown[] {
       deployApi: true,
       plannedOperations: true,
       keyringEscrow: null,
-      auxiliary: false,
+      auxiliary: true,
+      statusPage: true,
       own: { leaseName: LEASE_NAME },
     }),
   );

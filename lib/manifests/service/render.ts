@@ -94,6 +94,7 @@ export function serviceNeeds(values: ServiceValues, config: Config): ServiceNeed
     plannedOperations: config.planned_operations.enabled,
     keyringEscrow: !enabled ? null : namespaces.length === 0 ? "everywhere" : namespaces,
     auxiliary: true,
+    statusPage: config.auxiliary.status_page,
     own: rbacNeedsOf(config),
   };
 }

@@ -23,6 +23,8 @@ export interface ServiceNeeds {
   readonly keyringEscrow: readonly string[] | "everywhere" | null;
   /** The auxiliary views of groups and backups are served. */
   readonly auxiliary: boolean;
+  /** The page that shows groups and their leases is served (`auxiliary.status_page`). */
+  readonly statusPage: boolean;
   /** What it needs in its own namespace as any application on the plugin does: election, label, Events. */
   readonly own: RbacNeeds;
 }
@@ -77,12 +79,14 @@ const KEYRING_SECRETS_RULE: PolicyRule = {
 /** The keyring escrow reads the group that a keyring is for. */
 const KEYRING_GROUPS_RULE = shipstream(GROUPS, "get");
 
-/** The auxiliary views: how groups are, who holds leases of them, and which backups there are. */
+/** The auxiliary views: how groups are, and which backups there are. */
 const AUXILIARY_RULES: readonly PolicyRule[] = [
   shipstream(GROUPS, "list", "watch"),
-  { ...LEASES_RULE, verbs: ["list", "watch"] },
   shipstream("mysqlbackups", "list"),
 ];
+
+/** The page beside them: who holds leases. */
+const STATUS_PAGE_RULES: readonly PolicyRule[] = [{ ...LEASES_RULE, verbs: ["list", "watch"] }];
 
 /**
  * The roles of the service, each with a rule or more.
@@ -92,13 +96,14 @@ const AUXILIARY_RULES: readonly PolicyRule[] = [
  *   deployApi: true,
  *   plannedOperations: false,
  *   keyringEscrow: null,
- *   auxiliary: false,
+ *   auxiliary: true,
+ *   statusPage: false,
  *   own: { leaseName: "holdfast.shipstream.io", labelLeader: true, events: true },
  * });
  * ```
  */
 export function serviceRoles(needs: ServiceNeeds): readonly ServiceRole[] {
-  const { deployApi, plannedOperations, keyringEscrow, auxiliary, own } = needs;
+  const { deployApi, plannedOperations, keyringEscrow, auxiliary, statusPage, own } = needs;
   return present(
     { suffix: "", scope: "cluster", rules: deployApi ? DEPLOY_API_RULES : [] },
     {
@@ -108,6 +113,7 @@ export function serviceRoles(needs: ServiceNeeds): readonly ServiceRole[] {
     },
     ...keyringRoles(keyringEscrow),
     { suffix: "auxiliary", scope: "cluster", rules: auxiliary ? AUXILIARY_RULES : [] },
+    { suffix: "status-page", scope: "cluster", rules: statusPage ? STATUS_PAGE_RULES : [] },
     { suffix: "", scope: "own", rules: rbacRules(own) },
   );
 }

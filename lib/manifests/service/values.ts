@@ -218,7 +218,10 @@ export const serviceValuesSchema = z.strictObject({
   }).prefault({}),
   auxiliary,
   keyringEscrow: z.strictObject({
-    enabled: flag(false, "Serve /keyring/escrow on the TLS port."),
+    enabled: flag(
+      false,
+      "Allow what /keyring/escrow on the TLS port does with Secrets. Without it every push of a keyring is refused.",
+    ),
     namespaces: list(
       DNS_LABEL,
       "The namespaces of the groups. Only there may the service read and write Secrets; empty means everywhere.",

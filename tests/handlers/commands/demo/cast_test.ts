@@ -34,11 +34,13 @@ Deno.test("planned operations get the one rule more that docs/operations.md name
   assert.deepEqual(roles.map(({ metadata }) => metadata.name), [
     "holdfast",
     "holdfast-planned-operations",
+    "holdfast-auxiliary",
+    "holdfast-status-page",
   ]);
   assert.deepEqual(roles[1]?.rules, rules);
 });
 
-Deno.test("both roles are bound to the service, and to nobody else", () => {
+Deno.test("the roles are bound to the service, and to nobody else", () => {
   const bindings = parsedBy(bindingSchema, manifests());
   assert.deepEqual(
     bindings.map(({ roleRef, subjects }) => [
@@ -48,6 +50,8 @@ Deno.test("both roles are bound to the service, and to nobody else", () => {
     [
       ["holdfast", ["holdfast/holdfast"]],
       ["holdfast-planned-operations", ["holdfast/holdfast"]],
+      ["holdfast-auxiliary", ["holdfast/holdfast"]],
+      ["holdfast-status-page", ["holdfast/holdfast"]],
     ],
   );
 });
