@@ -29,6 +29,12 @@ import {
 /** The most milliseconds that a look may take: a connection that swallows it leaves time for another one. */
 export const LOOK_MS = 5_000;
 
+/**
+ * How often a grant is sent at once while it meets replicas that do not lead. An address that sends connections to the
+ * replicas in turn would otherwise take each look to the leader, and each grant behind it past the leader, for ever.
+ */
+const LEADER_TRIES = 4;
+
 /** What a lease is taken with. */
 export interface AcquisitionParts {
   readonly calls: DeployCalls;
@@ -96,7 +102,10 @@ export async function takeLease(
     signal?.throwIfAborted();
     const ttlSeconds = timing.ttlMs / 1_000;
     const body = { kind, operationId, instance, ttlSeconds };
-    const reply = await calls.grant(body, grantLimitMs(timing.ttlMs));
+    let reply = await calls.grant(body, grantLimitMs(timing.ttlMs));
+    for (let tries = 1; reply.answer.type === "not_leader" && tries < LEADER_TRIES; tries++) {
+      reply = await calls.grant(body, grantLimitMs(timing.ttlMs));
+    }
     const verdict = judgeGrant(reply.answer, grantLost);
     if (verdict.type === "lost_answer") grantLost = true;
     if (verdict.type === "operation_in_use") throw new OperationInUseError(operationId);

@@ -104,6 +104,15 @@ Deno.test("a service that cannot be reached for a while is tried again, with sho
   }
 });
 
+Deno.test("an address that sends connections to the replicas in turn does not keep a grant from the leader", async () => {
+  using rig = new Rig();
+  // A look and a grant are two connections: every look meets the leader, and every grant that follows a look does not.
+  rig.forecast = () => rig.sent.length % 2 === 1 ? "fine" : notLeader();
+  const lease = await rig.until(rig.client().acquire({ operationId: "op-1", waitSeconds: 60 }));
+  assert.deepEqual(rig.sent.map(({ method }) => method), ["GET", "POST", "POST"]);
+  await rig.until(lease.release());
+});
+
 Deno.test("a service that stays away is an error after 10 s, or after the wait when that is longer", async () => {
   const table = [
     ["refused", "connection", /\(ECONNREFUSED\)/],

@@ -1,0 +1,18 @@
+import assert from "node:assert/strict";
+import { callerOf } from "../client/real_caller.ts";
+import { clusterTest } from "../cluster/cluster_test_support.ts";
+import { QUICK_ELECTION } from "./lost_rounds.ts";
+import { upsetRun } from "./upset_run.ts";
+
+clusterTest(
+  "a run goes on while the service is restarted, its leader changes and the API server is restarted",
+  async (cluster) => {
+    await using caller = await callerOf(cluster, "upset", { env: QUICK_ELECTION });
+    const { disturbances } = await upsetRun(caller, {
+      ttlSeconds: 24,
+      forMs: 0,
+      onDone: console.log,
+    });
+    assert.equal(disturbances, 3);
+  },
+);
