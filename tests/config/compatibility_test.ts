@@ -21,6 +21,22 @@ Deno.test("the operator's variables set the keys of the API and its listener", (
   assert.equal(sources.get("listen.tls"), "BLOODRAVEN_ESCROW_TLS_ADDR");
 });
 
+Deno.test("the operator's variables set the origins and the number of WebSocket clients", () => {
+  const { config, sources } = load({
+    BLOODRAVEN_WS_ALLOWED_ORIGINS: "https://a.example.org, https://b.example.org",
+    BLOODRAVEN_WS_MAX_CLIENTS: "0",
+  });
+  assert.deepEqual(config.auxiliary, {
+    ws_allowed_origins: ["https://a.example.org", "https://b.example.org"],
+    ws_max_clients: 0,
+    status_page: false,
+  });
+  assert.equal(sources.get("auxiliary.ws_max_clients"), "BLOODRAVEN_WS_MAX_CLIENTS");
+  assert.deepEqual(problemsOf({ BLOODRAVEN_WS_MAX_CLIENTS: "many" }), [
+    "Cannot use 'auxiliary.ws_max_clients' from BLOODRAVEN_WS_MAX_CLIENTS as it must be a whole number from 0 to 100000: current value is a text",
+  ]);
+});
+
 Deno.test("the operator's switch is on with true in any case, and off with everything else", () => {
   for (
     const [text, expected] of [["true", true], [" True ", true], ["1", false], [
@@ -38,6 +54,8 @@ Deno.test("an empty variable of the reference sets nothing", () => {
       "BLOODRAVEN_DEPLOY_API_ENABLED",
       "BLOODRAVEN_DEPLOY_API_AUDIENCE",
       "BLOODRAVEN_ESCROW_TLS_ADDR",
+      "BLOODRAVEN_WS_ALLOWED_ORIGINS",
+      "BLOODRAVEN_WS_MAX_CLIENTS",
       "AUTUMN_ROLE",
       "AUTUMN_SERVER__HOST",
       "AUTUMN_SERVER__PORT",

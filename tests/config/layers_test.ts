@@ -43,7 +43,12 @@ const LEVEL = "log.level";
 Deno.test("without any layer there are the defaults of the contract", () => {
   const { config, sources } = load({});
   assert.deepEqual(config, {
-    listen: { metrics: { port: 8080 }, probes: { port: 8081 }, tls: { port: 8443 } },
+    listen: {
+      metrics: { port: 8080 },
+      probes: { port: 8081 },
+      auxiliary: { port: 8082 },
+      tls: { port: 8443 },
+    },
     tls: { cert_file: "", key_file: "" },
     deploy_api: {
       enabled: false,
@@ -54,6 +59,7 @@ Deno.test("without any layer there are the defaults of the contract", () => {
       max_status_age: 0,
       terminal_hold_retention: 86_400_000,
     },
+    auxiliary: { ws_allowed_origins: ["*"], ws_max_clients: 100, status_page: false },
     planned_operations: { enabled: false, executor: "external" },
     kubernetes: {
       enabled: true,
@@ -299,7 +305,7 @@ Deno.test("what is wrong with a file is told with the file, the key, the type an
   const table: readonly (readonly [string, string])[] = [
     [
       "deploi: {}",
-      "Cannot use holdfast.yaml as there is no key 'deploi': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log, tracing",
+      "Cannot use holdfast.yaml as there is no key 'deploi': the keys at the top level are listen, tls, deploy_api, auxiliary, planned_operations, kubernetes, host, log, tracing",
     ],
     [
       "tls: {cert: x}",
@@ -397,11 +403,11 @@ Deno.test("what is wrong with a file is told with the file, the key, the type an
     ],
     [
       "profile: {dev: {x: 1}}",
-      "Cannot use holdfast.yaml (profile dev) as there is no key 'x': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log, tracing",
+      "Cannot use holdfast.yaml (profile dev) as there is no key 'x': the keys at the top level are listen, tls, deploy_api, auxiliary, planned_operations, kubernetes, host, log, tracing",
     ],
     [
       "__proto__: {x: 1}",
-      "Cannot use holdfast.yaml as there is no key '__proto__': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log, tracing",
+      "Cannot use holdfast.yaml as there is no key '__proto__': the keys at the top level are listen, tls, deploy_api, auxiliary, planned_operations, kubernetes, host, log, tracing",
     ],
   ];
   for (const [text, message] of table) {
@@ -414,7 +420,7 @@ Deno.test("what is wrong with a file is told with the file, the key, the type an
 Deno.test("a profile's own file has no sections for profiles", () => {
   const messages = refusal({ files: { "holdfast-p.yaml": "profile: {p: {}}" }, profile: "p" });
   assert.deepEqual(messages, [
-    "Cannot use holdfast-p.yaml as there is no key 'profile': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log, tracing",
+    "Cannot use holdfast-p.yaml as there is no key 'profile': the keys at the top level are listen, tls, deploy_api, auxiliary, planned_operations, kubernetes, host, log, tracing",
   ]);
 });
 

@@ -6,6 +6,7 @@ import {
   checkElection,
   checkExecutor,
   checkNamespace,
+  checkOrigins,
   checkPlannedOperations,
   checkService,
   checkTls,
@@ -227,4 +228,19 @@ Deno.test("each ConfigMap that is followed has a name of its own that is a DNS s
     `Cannot use 'kubernetes.config_maps.watch' as it must name each ConfigMap once: "a" is there again`,
   ]);
   assert(libraryRules.includes(checkConfigMaps));
+});
+
+Deno.test("the origins of WebSockets are * or origins, and at least one", () => {
+  const check = (origins: readonly string[]) =>
+    messagesOf(checkOrigins(read({ auxiliary: { ws_allowed_origins: origins } })));
+  for (const origins of [["*"], ["https://a.example.org"], ["http://a:8080", "https://b"]]) {
+    assert.deepEqual(check(origins), []);
+  }
+  const wish =
+    "Cannot use 'auxiliary.ws_allowed_origins' as it must be * or origins such as https://dashboard.example.org: ";
+  assert.deepEqual(check([]), [`${wish}it is empty`]);
+  assert.deepEqual(check(["https://a/", "*.example.org", "https://b"]), [
+    `${wish}"https://a/", "*.example.org" is none`,
+  ]);
+  assert.ok(serviceRules.includes(checkOrigins) && demoRules.includes(checkOrigins));
 });
