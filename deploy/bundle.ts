@@ -42,6 +42,7 @@ export async function makeBundle({ root, name, build }: BundleOptions): Promise<
   await Deno.writeTextFile(`${generated}/build.ts`, buildModule(build));
   const importMap = `${generated}/import_map.json`;
   await Deno.writeTextFile(importMap, JSON.stringify(importMapOf(manifest.imports)));
+  // The bundler gives names by the path from where it runs. From here each path is the same for every name of the folder.
   await deno("bundle", [
     "bundle",
     "--frozen",
@@ -50,9 +51,9 @@ export async function makeBundle({ root, name, build }: BundleOptions): Promise<
     "--code-splitting",
     "--sourcemap=external",
     `--import-map=${importMap}`,
-    `--outdir=${folder}`,
-    "main.ts",
-  ], root);
+    "--outdir=.",
+    "../../main.ts",
+  ], folder);
   await Deno.remove(generated, { recursive: true });
   return folder;
 }
