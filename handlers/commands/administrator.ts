@@ -6,7 +6,6 @@
 
 import { connect, type ConnectedClient } from "../../lib/kube/mod.ts";
 import { LeaseTime } from "../../lib/lease_time/lease_time.ts";
-import type { LeaseInstant } from "../../lib/lease_time/lease_time.ts";
 import type { System } from "./system.ts";
 
 /** A cluster that was found, and its time. */
@@ -46,17 +45,4 @@ export async function readTextFile(system: System, path: string): Promise<string
   const text = await Promise.try(() => system.readTextFile(path));
   if (text !== undefined) return text;
   throw new Deno.errors.NotFound(`Cannot read ${path} as it does not exist`);
-}
-
-/**
- * The time of the API server; this machine's own where no answer told it. For a view only: what is written is judged by
- * lease time alone.
- */
-export function timeForView({ clock }: System, leaseTime: LeaseTime): LeaseInstant {
-  const reading = leaseTime.reading();
-  if (reading === null) {
-    const now = clock.wall();
-    return { earliestMs: now, latestMs: now, certain: false };
-  }
-  return { earliestMs: reading.earliestMs, latestMs: reading.latestMs, certain: true };
 }

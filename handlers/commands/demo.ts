@@ -94,6 +94,7 @@ function introduce(narrator: Narrator, { cluster, service, folder }: Stage): voi
   narrator.line();
   narrator.fact("API server", `${cluster.url}, in memory, with HTTPS and RBAC`);
   narrator.fact("Service", `${service.url}, the shipped one, elected as leader`);
+  narrator.fact("Status page", `${service.statusUrl} shows the story as it happens`);
   narrator.fact("Its log", folder.logPath);
   narrator.fact(
     "Group",

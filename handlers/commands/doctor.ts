@@ -13,9 +13,10 @@ import { clusterFindings } from "../../lib/doctor/cluster_rules.ts";
 import { diagnosis, type Finding, renderFindings, wrong } from "../../lib/doctor/finding.ts";
 import { placeOf } from "../../lib/doctor/place.ts";
 import { ClusterConfigError, NoClusterError } from "../../lib/kube/mod.ts";
+import { timeForView } from "../../lib/lease_time/lease_time.ts";
 import { readServiceValues, ValuesError } from "../../lib/manifests/service/read_values.ts";
 import type { ServiceValues } from "../../lib/manifests/service/values.ts";
-import { openCluster, readTextFile, timeForView } from "./administrator.ts";
+import { openCluster, readTextFile } from "./administrator.ts";
 import type { DoctorOptions } from "./doctor/arguments.ts";
 import { CommandFault, FAILED, USAGE } from "./faults.ts";
 
@@ -121,7 +122,7 @@ async function examineCluster(
   try {
     using cluster = await openCluster(system, signal);
     const place = placeOf(namespace === undefined ? values : { ...values, namespace });
-    const now = () => timeForView(system, cluster.leaseTime);
+    const now = () => timeForView(system.clock, cluster.leaseTime);
     const facts = await lookAtCluster({ api: cluster.api, place, group, now, signal });
     return clusterFindings(facts);
   } catch (error) {

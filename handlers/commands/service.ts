@@ -131,7 +131,14 @@ function install(host: Host, { kubernetes, leaseTime, tracer }: ServiceOptions):
   if (config.tls.cert_file !== "") addTls(host, registry, tlsApp);
   addPlain(host, "metrics", { handler: (request) => metricsApp.fetch(request) });
   addPlain(host, "probes", { handler: (request) => probes.fetch(request) });
-  const auxiliary = createAuxiliaryService({ host, registry, http, controllers });
+  const auxiliary = createAuxiliaryService({
+    host,
+    registry,
+    http,
+    controllers,
+    leaseTime,
+    replica: () => kubernetes.runtime?.leadership?.identity ?? "this replica",
+  });
   addPlain(host, "auxiliary", auxiliary);
 
   host.onStart("holdfast", () => {

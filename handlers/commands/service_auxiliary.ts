@@ -1,5 +1,6 @@
 /**
- * The auxiliary listener, wired together: the endpoints, `/ws/status`, and the view of the groups behind them. It works on
+ * The auxiliary listener, wired together: the endpoints, `/ws/status`, the status page, and the view of the groups behind
+ * them. It works on
  * every replica, leader or not.
  *
  * @module
@@ -16,9 +17,12 @@ import type { HttpMetrics } from "../../lib/host/metrics.ts";
 import { allowedOrigins } from "../../lib/host/origins.ts";
 import { createWebSockets, type WebSocketPath } from "../../lib/host/web_sockets.ts";
 import type { KubeApi } from "../../lib/kube/api.ts";
+import type { LeaseClock } from "../../lib/lease_time/lease_time.ts";
 import type { Logger } from "../../lib/runtime/log.ts";
 import { createAuxiliary, WS_STATUS_HANDLER, WS_STATUS_PATH } from "../http/auxiliary.ts";
 import { logAuxExchange, remoteOf } from "../http/middleware/aux_log.ts";
+import { WS_PAGE_PATH } from "../http/status_page.tsx";
+import { createPageService } from "./service_page.ts";
 
 /** What the auxiliary listener is made of. */
 export interface AuxiliaryServiceParts {
@@ -28,6 +32,10 @@ export interface AuxiliaryServiceParts {
   readonly http: HttpMetrics;
   /** Count what the watches tell. */
   readonly controllers: ControllerMetrics;
+  /** For the ages and countdowns of the status page. */
+  readonly leaseTime: LeaseClock;
+  /** The name of this replica, once it has one. */
+  readonly replica: () => string;
 }
 
 /** The auxiliary listener. */
@@ -42,11 +50,12 @@ export interface AuxiliaryService {
 
 /** Makes the auxiliary listener. Its end is registered with the host. */
 export function createAuxiliaryService(parts: AuxiliaryServiceParts): AuxiliaryService {
-  const { host, registry, http, controllers } = parts;
+  const { host, registry, http, controllers, leaseTime, replica } = parts;
   const { config, logger, system: { clock } } = host;
   const { ws_allowed_origins, ws_max_clients, status_page } = config.auxiliary;
   const groups = new LiveGroups({ clock, logger, metrics: controllers, leases: status_page });
   const feed = new StatusFeed({ groups, clock });
+  const page = status_page ? createPageService({ host, groups, leaseTime, replica }) : null;
   let cutoff: PitrCutoff | null = null;
   const app = createAuxiliary({
     groups,
@@ -54,6 +63,7 @@ export function createAuxiliaryService(parts: AuxiliaryServiceParts): AuxiliaryS
     clock,
     logger,
     metrics: http,
+    page: page?.app,
   });
   const handler: FetchHandler = (request, env) => app.fetch(request, env);
   const paths = new Map<string, WebSocketPath>([[WS_STATUS_PATH, {
@@ -62,6 +72,7 @@ export function createAuxiliaryService(parts: AuxiliaryServiceParts): AuxiliaryS
     maxClients: ws_max_clients,
     open: (client) => feed.open(client),
   }]]);
+  if (page !== null) paths.set(WS_PAGE_PATH, page.webSocket);
   const sockets = createWebSockets({
     paths,
     handler,
@@ -86,9 +97,10 @@ export function createAuxiliaryService(parts: AuxiliaryServiceParts): AuxiliaryS
       const end = new AbortController();
       cutoff = new PitrCutoff({ api, groups, clock, signal: end.signal });
       const following = follow(groups, api, end.signal, logger);
+      const showing = page?.run(end.signal);
       host.onShutdown("auxiliary", async () => {
         end.abort();
-        await following;
+        await Promise.all([following, showing]);
       });
     },
   };

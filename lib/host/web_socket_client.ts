@@ -36,8 +36,9 @@ export interface WebSocketClient {
    *
    * @param key What the message is about, for example a group.
    * @param text The message.
+   * @param place `last`: it leaves behind all that waits, also when it takes the place of another. @default {"kept"}
    */
-  put(key: string, text: string): void;
+  put(key: string, text: string, place?: "kept" | "last"): void;
   /** Aborts when the client is gone, whoever ended it. */
   readonly gone: AbortSignal;
 }
@@ -85,8 +86,9 @@ export class RunningClient implements WebSocketClient {
     return this.#gone.signal;
   }
 
-  put(key: string, text: string): void {
+  put(key: string, text: string, place: "kept" | "last" = "kept"): void {
     if (this.gone.aborted) return;
+    if (place === "last") this.#waiting.delete(key);
     this.#waiting.set(key, text);
     if (!this.#sending) this.#sendNext();
   }

@@ -54,8 +54,12 @@ export interface WebSocketPath {
   readonly admits: OriginRule;
   /** How many clients this path takes; further ones get 429. 0 for any number. */
   readonly maxClients: number;
-  /** Gives a client what there is now, and remembers it for what comes, until it is gone. */
-  open(client: WebSocketClient): void;
+  /**
+   * Gives a client what there is now, and remembers it for what comes, until it is gone.
+   *
+   * @param target What its request asked for, as it was sent, with the query.
+   */
+  open(client: WebSocketClient, target: string): void;
 }
 
 /** A request for a path of the table, with what became of it. */
@@ -160,11 +164,11 @@ class Table {
     }
     this.#server.handleUpgrade(incoming, socket, head, (webSocket) => {
       this.#report(path, incoming, 101);
-      this.#open(path, webSocket);
+      this.#open(path, webSocket, targetOf(incoming).target);
     });
   }
 
-  #open(path: WebSocketPath, socket: WebSocket): void {
+  #open(path: WebSocketPath, socket: WebSocket, target: string): void {
     const { clock, logger, keep } = this.#options;
     this.#clients.set(path, this.#count(path) + 1);
     socket.once("close", () => this.#clients.set(path, this.#count(path) - 1));
@@ -176,7 +180,7 @@ class Table {
     });
     keep?.(socket);
     try {
-      path.open(client);
+      path.open(client, target);
     } catch (error) {
       const errorName = error instanceof Error ? error.name : typeof error;
       logger.error("websocket not opened", { handler: path.name, error: errorName });

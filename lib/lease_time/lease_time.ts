@@ -98,6 +98,19 @@ export class LeaseTime implements LeaseClock {
   }
 }
 
+/**
+ * The time of the API server; this machine's own where no answer told it. For a view only: what is written is judged by
+ * lease time alone.
+ */
+export function timeForView(clock: Pick<Clock, "wall">, leaseTime: LeaseClock): LeaseInstant {
+  const found = leaseTime.reading();
+  if (found === null) {
+    const now = clock.wall();
+    return { earliestMs: now, latestMs: now, certain: false };
+  }
+  return { earliestMs: found.earliestMs, latestMs: found.latestMs, certain: true };
+}
+
 /** Lease time without uncertainty: the clock's own wall time. For tests, where the API server has the same clock. */
 export function exactLeaseTime(clock: Clock): LeaseClock {
   return {

@@ -31,7 +31,7 @@ import { inPlainWords } from "./reasons.ts";
 import type { GroupStatus, LeaseStatus, StatusReport } from "./report.ts";
 
 /** How long a mark of pending topology counts when nobody renews it: state protocol 2.1. */
-const PENDING_LIFETIME_MS = 60_000;
+export const PENDING_LIFETIME_MS = 60_000;
 
 /** The label selector of all that a report is made from. */
 export const ALL_LEASES_SELECTOR =

@@ -42,7 +42,7 @@ export function leaseState({ state, stored, reason, leftSeconds }: LeaseStatus):
 }
 
 /** Who holds a lease; a dash where that is not shown. */
-export function leaseHolder({ holder }: LeaseStatus): string {
+export function leaseHolder({ holder }: Pick<LeaseStatus, "holder">): string {
   return holder === null ? "-" : shown(`${holder.namespace}/${holder.serviceAccount}`);
 }
 
@@ -52,7 +52,12 @@ export function leaseAge({ ageSeconds }: LeaseStatus): string {
 }
 
 /** Whether a group grants leases, and if not, why: `stable`, `not stable: NoPrimary (no site …)`. */
-export function groupState({ stable, closedReason, why, readable }: GroupStatus): string {
+export function groupState(
+  { stable, closedReason, why, readable }: Pick<
+    GroupStatus,
+    "stable" | "closedReason" | "why" | "readable"
+  >,
+): string {
   if (!readable) return "unreadable";
   if (closedReason === "") return "stable";
   const closed = `${shown(closedReason)} (${shown(why)})`;
@@ -70,7 +75,9 @@ export function operationState(operation: OperationStatus): readonly string[] {
 }
 
 /** What the gate says beside topology, one text each. */
-export function gateStates({ admission, pendingTopology }: GroupStatus): readonly string[] {
+export function gateStates(
+  { admission, pendingTopology }: Pick<GroupStatus, "admission" | "pendingTopology">,
+): readonly string[] {
   const texts: string[] = [];
   if (admission !== null) {
     const { operation, state, by, since } = admission;

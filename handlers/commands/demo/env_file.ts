@@ -21,6 +21,8 @@ export interface DemoVariables {
   readonly HOLDFAST_GROUP: string;
   /** The database that the token may deploy to. */
   readonly HOLDFAST_INSTANCE: string;
+  /** The URL of the status page. */
+  readonly HOLDFAST_STATUS_URL: string;
   /** The path of the administrator's kubeconfig. */
   readonly DEMO_KUBECONFIG: string;
 }

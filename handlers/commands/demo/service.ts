@@ -34,6 +34,8 @@ export interface DemoService extends AsyncDisposable {
   readonly groupUrl: string;
   /** The URL of its metrics. */
   readonly metricsUrl: string;
+  /** The URL of its status page. */
+  readonly statusUrl: string;
 }
 
 /**
@@ -66,6 +68,7 @@ export async function startDemoService(parts: DemoServiceParts): Promise<DemoSer
       "listen.metrics": `${HOST}:${ports.metrics}`,
       "listen.probes": `${HOST}:${ports.probes}`,
       "listen.auxiliary": `${HOST}:${ports.auxiliary}`,
+      "auxiliary.status_page": "true",
       "tls.cert_file": certFile,
       "tls.key_file": keyFile,
       "deploy_api.enabled": "true",
@@ -87,7 +90,8 @@ export async function startDemoService(parts: DemoServiceParts): Promise<DemoSer
   });
   const tls = host.address("tls");
   const metrics = host.address("metrics");
-  if (tls === undefined || metrics === undefined) {
+  const auxiliary = host.address("auxiliary");
+  if (tls === undefined || metrics === undefined || auxiliary === undefined) {
     await host.done;
     throw new Error("Cannot play the story as the service was stopped while it started");
   }
@@ -97,6 +101,7 @@ export async function startDemoService(parts: DemoServiceParts): Promise<DemoSer
     url,
     groupUrl: `${url}/deploy/v1/groups/${GROUP.name}`,
     metricsUrl: `http://${HOST}:${metrics.port}/metrics`,
+    statusUrl: `http://${HOST}:${auxiliary.port}/`,
     async [Symbol.asyncDispose]() {
       await host.stop("the demo is over");
     },

@@ -87,6 +87,7 @@ export function variablesOf({ folder, cluster, service }: Stage): DemoVariables 
     HOLDFAST_TOKEN_FILE: join(folder.path, tokenFile(ORDERS_APP.database)),
     HOLDFAST_GROUP: GROUP.name,
     HOLDFAST_INSTANCE: ORDERS_APP.database,
+    HOLDFAST_STATUS_URL: service.statusUrl,
     DEMO_KUBECONFIG: cluster.kubeconfigPath,
   };
 }

@@ -13,9 +13,10 @@ import {
 import type { ObjectName, Stored } from "../../../lib/kube/api.ts";
 import { NotFoundError } from "../../../lib/kube/errors.ts";
 import { LEASES } from "../../../lib/kube/resources.ts";
+import { timeForView } from "../../../lib/lease_time/lease_time.ts";
 import { ALL_LEASES_SELECTOR, clusterReport } from "../../../lib/status/cluster_report.ts";
 import type { GroupStatus } from "../../../lib/status/report.ts";
-import { type AdministratorCluster, timeForView } from "../administrator.ts";
+import type { AdministratorCluster } from "../administrator.ts";
 import type { System } from "../system.ts";
 
 /** The group that is meant, in its cluster. */
@@ -45,7 +46,7 @@ export async function look({ system, cluster, name }: Place, signal: AbortSignal
       signal,
     });
     const snapshot = { groups: { items: [group], undecodable: [] }, leases };
-    const report = clusterReport(snapshot, timeForView(system, leaseTime), { all: true });
+    const report = clusterReport(snapshot, timeForView(system.clock, leaseTime), { all: true });
     const [status] = report.groups;
     if (status === undefined) throw new Error("Cannot show the group as its report is empty");
     return { group, status };

@@ -9,6 +9,7 @@ import type { KubeObject, Watch } from "../../../lib/kube/api.ts";
 import { NoClusterError } from "../../../lib/kube/connect_errors.ts";
 import { ForbiddenError, KubeError, NotFoundError } from "../../../lib/kube/errors.ts";
 import { type Lease, LEASES } from "../../../lib/kube/resources.ts";
+import { timeForView } from "../../../lib/lease_time/lease_time.ts";
 import { sleep } from "../../../lib/runtime/clock.ts";
 import {
   ALL_LEASES_SELECTOR,
@@ -17,7 +18,7 @@ import {
 } from "../../../lib/status/cluster_report.ts";
 import type { StatusReport } from "../../../lib/status/report.ts";
 import { Shelf } from "../../../lib/status/shelf.ts";
-import { type AdministratorCluster, openCluster, timeForView } from "../administrator.ts";
+import { type AdministratorCluster, openCluster } from "../administrator.ts";
 import { CommandFault, FAILED, NOT_AUTHORIZED } from "../faults.ts";
 import type { System } from "../system.ts";
 import { type StatusSource, TICK_MS } from "./source.ts";
@@ -127,7 +128,7 @@ class ClusterSource implements StatusSource {
 
   #report(): StatusReport {
     const snapshot = { groups: this.#groups.list(), leases: this.#leases.list() };
-    const time = timeForView(this.#system, this.#cluster.leaseTime);
+    const time = timeForView(this.#system.clock, this.#cluster.leaseTime);
     const report = clusterReport(snapshot, time, this.#wish);
     const troubles = [["groups", this.#groups.trouble], ["leases", this.#leases.trouble]]
       .filter(([, trouble]) => trouble !== "")
