@@ -5,7 +5,7 @@
  */
 
 import type { Hono } from "hono";
-import type { GroupsView } from "../../lib/auxiliary/mod.ts";
+import type { WholeView } from "../../lib/auxiliary/mod.ts";
 import type { Host } from "../../lib/host/hooks.ts";
 import { sameOrigin } from "../../lib/host/origins.ts";
 import type { WebSocketPath } from "../../lib/host/web_sockets.ts";
@@ -19,7 +19,7 @@ import { createStatusPage, knownPage, renderPart, WS_PAGE_HANDLER } from "../htt
 export interface PageServiceParts {
   readonly host: Pick<Host, "config" | "system">;
   /** The groups with their Leases. */
-  readonly groups: GroupsView;
+  readonly groups: WholeView;
   readonly leaseTime: LeaseClock;
   /** The name of this replica, once it has one. */
   readonly replica: () => string;

@@ -55,6 +55,14 @@ export interface GroupsView {
   subscribe(listener: ChangeListener): () => void;
 }
 
+/** All that a person who looks at the groups should know. */
+export interface WholeView extends GroupsView {
+  /** Why what is seen may be old, one sentence for each watch that fails. */
+  readonly troubles: readonly string[];
+  /** The groups that are there and cannot be read. One that comes or goes is told like a change, with nothing to see. */
+  readonly unreadable: ReadonlyMap<GroupKey, UndecodableObject>;
+}
+
 /** What {@linkcode LiveGroups} are made of. */
 export interface LiveGroupsParts {
   readonly clock: Clock;
@@ -68,12 +76,14 @@ export interface LiveGroupsParts {
 const CATCH_UP_MS = 600_000;
 
 /** The groups, followed by watches. */
-export class LiveGroups implements GroupsView {
+export class LiveGroups implements WholeView {
   readonly #parts: LiveGroupsParts;
   readonly #board = new GroupBoard();
   /** What was told last of each group. */
   readonly #told = new Map<GroupKey, GroupSight>();
   readonly #listeners = new Set<ChangeListener>();
+  readonly #unreadable = new Map<GroupKey, UndecodableObject>();
+  #watches: readonly Pick<BoardWatch<never>, "resource" | "trouble">[] = [];
   #synced = false;
   /** Says whether every watch has told the whole state. */
   #complete: () => boolean = () => false;
@@ -94,6 +104,16 @@ export class LiveGroups implements GroupsView {
     return this.#told.get(key) ?? null;
   }
 
+  get troubles(): readonly string[] {
+    return this.#watches.filter(({ trouble }) => trouble !== "").map(({ resource, trouble }) =>
+      `This replica's watch of ${resource} fails (${trouble}): what is shown may be old`
+    );
+  }
+
+  get unreadable(): ReadonlyMap<GroupKey, UndecodableObject> {
+    return this.#unreadable;
+  }
+
   subscribe(listener: ChangeListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -105,6 +125,7 @@ export class LiveGroups implements GroupsView {
       this.#watchGroups(api, signal),
       ...(this.#parts.leases ? [this.#watchLeases(api, signal)] : []),
     ];
+    this.#watches = watches;
     this.#complete = () => watches.every((watch) => watch.synced);
     let cancel = () => {};
     const planCatchUp = () => {
@@ -129,10 +150,15 @@ export class LiveGroups implements GroupsView {
       watch: api.watch(MYSQL_FAILOVER_GROUPS, { signal }),
       listed: (list) => {
         board.setGroups(list);
-        this.#tellAll();
+        const before = [...this.#unreadable.keys()];
+        this.#unreadable.clear();
+        for (const object of list.undecodable) this.#unreadable.set(keyOf(object), object);
+        this.#tellAll([...before, ...this.#unreadable.keys()]);
       },
       changed: (group, deleted) => {
-        this.#tell([deleted ? board.removeGroup(group) : board.setGroup(group)], "watch");
+        const key = deleted ? board.removeGroup(group) : board.setGroup(group);
+        const wasUnreadable = this.#unreadable.delete(key);
+        this.#tell([key], "watch", wasUnreadable ? [key] : []);
       },
       unreadable: (object) => this.#drop(object),
     });
@@ -155,30 +181,36 @@ export class LiveGroups implements GroupsView {
     });
   }
 
-  /** A group that cannot be read any more is not shown: what it was is not what it is. */
-  #drop({ namespace, name }: UndecodableObject): void {
-    const key = `${namespace}/${name}`;
+  /** A group that cannot be read any more is not shown as it was: what it was is not what it is. */
+  #drop(object: UndecodableObject): void {
+    const { namespace, name } = object;
+    const key = keyOf(object);
     this.#parts.logger.warn("group cannot be shown", { namespace, group: name });
+    this.#unreadable.set(key, object);
     const known = this.#board.sight(key);
-    if (known === null) return;
-    this.#board.removeGroup(known.group);
-    this.#tell([key], "watch");
+    if (known !== null) this.#board.removeGroup(known.group);
+    this.#tell([key], "watch", [key]);
   }
 
-  #tellAll(): void {
+  #tellAll(anyway: readonly GroupKey[] = []): void {
     if (!this.#complete()) return;
     const cause = this.#synced ? "resync" : "initial";
     this.#synced = true;
-    this.#tell([...new Set([...this.#board.keys(), ...this.#told.keys()])], cause);
+    this.#tell(
+      [...new Set([...this.#board.keys(), ...this.#told.keys(), ...anyway])],
+      cause,
+      anyway,
+    );
   }
 
-  #tell(keys: readonly GroupKey[], cause: ChangeCause): void {
+  /** @param anyway Those of the keys that are told although nothing is to be seen of them. */
+  #tell(keys: readonly GroupKey[], cause: ChangeCause, anyway: readonly GroupKey[] = []): void {
     // What one watch shows is half of the picture before the other one has listed.
     if (!this.#synced) return;
     const changes = keys.flatMap((key) => {
       const before = this.#told.get(key) ?? null;
       const after = this.#board.sight(key);
-      if (same(before, after)) return [];
+      if (same(before, after) && !anyway.includes(key)) return [];
       if (after === null) this.#told.delete(key);
       else this.#told.set(key, after);
       return [{ key, before, after }];
@@ -186,6 +218,10 @@ export class LiveGroups implements GroupsView {
     if (changes.length === 0 && cause !== "initial") return;
     for (const listener of [...this.#listeners]) listener(changes, cause);
   }
+}
+
+function keyOf({ namespace, name }: UndecodableObject): GroupKey {
+  return `${namespace}/${name}`;
 }
 
 function same(a: GroupSight | null, b: GroupSight | null): boolean {

@@ -18,5 +18,11 @@
  * @module
  */
 
-export type { ChangeCause, ChangeListener, GroupChange, GroupsView } from "./live_groups.ts";
+export type {
+  ChangeCause,
+  ChangeListener,
+  GroupChange,
+  GroupsView,
+  WholeView,
+} from "./live_groups.ts";
 export { LiveGroups, type LiveGroupsParts } from "./live_groups.ts";

@@ -28,14 +28,25 @@ export class BoardWatch<T extends KubeObject> {
   readonly #parts: BoardWatchParts<T>;
   #synced = false;
   #restarting = false;
+  #trouble = "";
 
   constructor(parts: BoardWatchParts<T>) {
     this.#parts = parts;
   }
 
+  /** The plural of what is watched. */
+  get resource(): string {
+    return this.#parts.resource;
+  }
+
   /** True once the whole state was told. */
   get synced(): boolean {
     return this.#synced;
+  }
+
+  /** The class of the error while the watch fails, for example `unavailable`; empty while it works. */
+  get trouble(): string {
+    return this.#trouble;
   }
 
   /** Lists anew. While that is under way already, or the first list has not come yet, nothing is added to it. */
@@ -49,6 +60,7 @@ export class BoardWatch<T extends KubeObject> {
   async run(): Promise<void> {
     const { resource, watch, logger, metrics, listed, changed } = this.#parts;
     for await (const event of watch) {
+      this.#trouble = event.type === "failed" ? event.error.kind : "";
       switch (event.type) {
         case "initial":
         case "restarted":

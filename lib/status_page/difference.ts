@@ -67,6 +67,8 @@ export const SOURCE_ID = "source";
 export const GROUPS_ID = "groups";
 /** The id of what the time line is in. */
 export const CHANGES_ID = "changes";
+/** The id of what the time line and its source are in. */
+export const TIMELINE_ID = "timeline";
 /** The id of what the numbers and the problems are in. */
 export const OVERVIEW_ID = "overview";
 
@@ -120,7 +122,7 @@ export function placeChange(change: PageChange): Placed {
 
 /** Whose page it is. */
 export function placeSource(source: PageSource): Placed {
-  return { id: SOURCE_ID, into: "timeline", order: "1", part: { part: "source", source } };
+  return { id: SOURCE_ID, into: TIMELINE_ID, order: "1", part: { part: "source", source } };
 }
 
 /** The numbers. */

@@ -7,7 +7,7 @@
  * @module
  */
 
-import type { ChangeCause, GroupChange, GroupsView } from "../auxiliary/mod.ts";
+import type { ChangeCause, GroupChange, WholeView } from "../auxiliary/mod.ts";
 import type { WebSocketClient } from "../host/web_socket_client.ts";
 import type { LeaseInstant } from "../lease_time/lease_time.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -36,7 +36,7 @@ export const BEAT_MS = 10_000;
 
 /** What a {@linkcode LivePage} is made of. */
 export interface LivePageParts {
-  readonly view: GroupsView;
+  readonly view: WholeView;
   readonly clock: Clock;
   /** Lease time, or what stands in for it while it is not known. */
   readonly time: () => LeaseInstant;
@@ -100,7 +100,7 @@ export class LivePage {
   run(signal: AbortSignal): Promise<void> {
     const { view } = this.#parts;
     const end = view.subscribe((changes, cause) => this.#take(changes, cause));
-    for (const key of view.keys()) this.#look(key, "initial");
+    for (const key of [...view.keys(), ...view.unreadable.keys()]) this.#look(key, "initial");
     this.#flush();
     let cancelBeat = this.#planBeat((cancel) => cancelBeat = cancel);
     return new Promise((resolve) => {
@@ -158,9 +158,13 @@ export class LivePage {
     const { view, time } = this.#parts;
     this.#touched.add(key);
     const sight = view.sight(key);
-    const look = sight && lookAt({
-      groups: { items: [sight.group], undecodable: [] },
-      leases: { items: sight.leases, undecodable: [] },
+    const unreadable = view.unreadable.get(key);
+    const look = lookAt({
+      groups: {
+        items: sight === null ? [] : [sight.group],
+        undecodable: unreadable === undefined ? [] : [unreadable],
+      },
+      leases: { items: sight?.leases ?? [], undecodable: [] },
     }, time());
     if (look === null) {
       this.#groups.delete(key);
@@ -209,12 +213,16 @@ export class LivePage {
   }
 
   #newState(): PageState {
+    const { view } = this.#parts;
     return {
       source: { replica: this.#parts.replica(), sinceMs: this.#sinceMs },
       groups: new Map([...this.#groups].sort(([a], [b]) => a < b ? -1 : 1)),
       summary: summaryOf(this.#groups.values()),
       changes: this.#changes,
-      problems: this.#parts.view.synced ? [] : ["This replica has not seen the cluster yet"],
+      problems: [
+        ...(view.synced ? [] : ["This replica has not seen the cluster yet"]),
+        ...view.troubles,
+      ],
     };
   }
 
@@ -234,6 +242,8 @@ export class LivePage {
 
   #planBeat(planned: (cancel: () => void) => void): () => void {
     return this.#parts.clock.timer(BEAT_MS, () => {
+      // What troubles a watch is told by no event.
+      this.#flush();
       this.#tellVersion(this.#clients);
       planned(this.#planBeat(planned));
     });

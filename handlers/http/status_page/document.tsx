@@ -16,6 +16,7 @@ import {
   placeProblems,
   placeSummary,
   SOURCE_ID,
+  TIMELINE_ID,
 } from "../../../lib/status_page/difference.ts";
 import type { PageVersion } from "../../../lib/status_page/live_page.ts";
 import type { PageGroup } from "../../../lib/status_page/model.ts";
@@ -43,9 +44,11 @@ export const Document: FC<DocumentProps> = ({ state, version, nowMs }) => (
       <script type="module" src="page/page.js"></script>
     </head>
     <body>
-      <a class="skip" href={`#${GROUPS_ID}`}>Skip to the groups</a>
       <header class="top">
         <h1>Holdfast</h1>
+        <nav aria-label="Page">
+          <a href={`#${GROUPS_ID}`}>Groups</a> <a href={`#${TIMELINE_ID}`}>What happened</a>
+        </nav>
         <p id="connection" role="status" data-state="still">
           As of{" "}
           <time datetime={isoTime(nowMs)}>{clockTime(nowMs)} UTC</time>. Load the page again for
@@ -57,7 +60,7 @@ export const Document: FC<DocumentProps> = ({ state, version, nowMs }) => (
           <Summary id={placeSummary(state.summary).id} summary={state.summary} />
           <Problems id={placeProblems(state.problems).id} problems={state.problems} />
         </section>
-        <section aria-labelledby="groups-title">
+        <section id="all" aria-labelledby="groups-title">
           <h2 id="groups-title">Groups</h2>
           <Controls />
           <div id={GROUPS_ID} tabindex={-1}>
@@ -67,7 +70,7 @@ export const Document: FC<DocumentProps> = ({ state, version, nowMs }) => (
           </div>
           <p class="none">There is no group.</p>
         </section>
-        <section id="timeline" aria-labelledby="changes-title">
+        <section id={TIMELINE_ID} aria-labelledby="changes-title" tabindex={0}>
           <h2 id="changes-title">What happened</h2>
           <Source source={state.source} />
           <ol id={CHANGES_ID} reversed>

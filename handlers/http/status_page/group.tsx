@@ -33,7 +33,6 @@ export const Group: FC<{ group: PageGroup; nowMs: number }> = ({ group, nowMs })
             <tr>
               <th scope="col">Operation</th>
               <th scope="col">For</th>
-              <th scope="col">Age</th>
               <th scope="col">Time left</th>
             </tr>
           </thead>
@@ -123,7 +122,7 @@ const Mark: FC<{ text: string }> = ({ text }) => <span class="mark" aria-hidden=
 const Fact: FC<{ term: string; value: string | number }> = ({ term, value }) => (
   <div>
     <dt>{term}</dt>
-    <dd>{value}</dd>
+    <dd class={value === "unknown" ? "unknown" : undefined}>{value}</dd>
   </div>
 );
 
@@ -154,8 +153,7 @@ export const Site: FC<{ id: string; order: string; site: PageSite }> = ({ id, or
 export const Lease: FC<{ id: string; order: string; lease: PageLease; nowMs: number }> = (
   { id, order, lease, nowMs },
 ) => {
-  const { kind, operationId, instance, holder, createdAt } = lease;
-  const sinceMs = createdAt === null ? null : Date.parse(createdAt);
+  const { kind, operationId, instance, holder } = lease;
   return (
     <tr id={id} data-order={order} class={hasEnded(lease) ? "ended" : undefined}>
       <th scope="row">
@@ -166,11 +164,6 @@ export const Lease: FC<{ id: string; order: string; lease: PageLease; nowMs: num
         {shown(instance)}
         {holder !== null && <span class="who">by {leaseHolder({ holder })}</span>}
       </td>
-      <td class="number">
-        {createdAt === null || sinceMs === null
-          ? "unknown"
-          : <time datetime={createdAt} data-since={sinceMs}>{spanMs(nowMs - sinceMs)}</time>}
-      </td>
       <td class="number left">
         <TimeLeft lease={lease} nowMs={nowMs} />
       </td>
@@ -179,18 +172,29 @@ export const Lease: FC<{ id: string; order: string; lease: PageLease; nowMs: num
 };
 
 const TimeLeft: FC<{ lease: PageLease; nowMs: number }> = ({ lease, nowMs }) => {
-  const { state, stored, reason, expiresAt } = lease;
-  if (state === "active") {
-    const untilMs = expiresAtMs(lease);
-    return <time datetime={expiresAt} data-until={untilMs}>{spanMs(untilMs - nowMs)}</time>;
+  const { state, stored, reason, expiresAt, createdAt } = lease;
+  if (state !== "active") {
+    return (
+      <span class={`end ${state}`}>
+        <Mark text={state === "revoked" ? "✕" : "·"} />
+        <strong>{state}</strong>
+        {state === "revoked" && <span class="why">{revocationInWords(reason)}</span>}
+        {!stored && <span class="why">not stored yet</span>}
+      </span>
+    );
   }
+  const untilMs = expiresAtMs(lease);
+  const sinceMs = Date.parse(createdAt ?? "");
   return (
-    <span class={`end ${state}`}>
-      <Mark text={state === "revoked" ? "✕" : "·"} />
-      <strong>{state}</strong>
-      {state === "revoked" && <span class="why">{revocationInWords(reason)}</span>}
-      {!stored && <span class="why">not stored yet</span>}
-    </span>
+    <>
+      <time datetime={expiresAt} data-until={untilMs}>{spanMs(untilMs - nowMs)}</time>
+      {!Number.isNaN(sinceMs) && (
+        <span class="age">
+          held for{" "}
+          <time datetime={createdAt ?? ""} data-since={sinceMs}>{spanMs(nowMs - sinceMs)}</time>
+        </span>
+      )}
+    </>
   );
 };
 
