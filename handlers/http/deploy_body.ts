@@ -23,7 +23,8 @@ export type Body<T> =
 // A member that is `null` counts as left out, as in the reference's decoder.
 const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
 
-const grantSchema = z.strictObject({
+/** The schema of a grant's body: deploy-api 2.2. What it lets through is judged further. */
+export const grantSchema = z.strictObject({
   kind: optional(z.string()),
   operationId: optional(z.string()),
   instance: optional(z.string()),
@@ -38,7 +39,8 @@ export interface GrantBody {
   readonly ttlSeconds: number | undefined;
 }
 
-const renewSchema = z.strictObject({
+/** The schema of a renewal's body: deploy-api 2.3. */
+export const renewSchema = z.strictObject({
   token: optional(z.string()),
   ttlSeconds: optional(z.number().int()),
 }).nullable();
