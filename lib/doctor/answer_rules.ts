@@ -81,7 +81,7 @@ export function answerFindings(facts: CallerFacts): readonly Finding[] {
     case "not_found":
       return [
         serves,
-        unseen("leader", "Whether a replica leads cannot be told from a 404", ""),
+        waiting("leader", "Whether a replica leads"),
         wrong(
           "authorization",
           `There is no group ${group}, or no deployment API behind this URL (404)`,
