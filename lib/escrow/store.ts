@@ -140,16 +140,18 @@ export class KeyringStore {
     { site, groupUid, keyring, digest }: NewKeyring,
     version: number,
     options: CallOptions,
-  ): Promise<{ readonly uid: string } | "taken" | "unknown"> {
+  ): Promise<{ readonly uid: string } | "taken" | "again"> {
     const secret = keyringSecret({ site, groupUid, version, keyring, digest });
     try {
       const { metadata: { uid } } = await this.#parts.api.create(SECRETS, secret, options);
       // The server gives one to whatever it stores. An answer without it says nothing.
-      return uid === undefined ? "unknown" : { uid };
+      return uid === undefined ? "again" : { uid };
     } catch (error) {
       if (error instanceof AlreadyExistsError) return "taken";
-      const mayHaveLanded = error instanceof KubeError && error.mayHaveLanded;
-      if (mayHaveLanded && !options.signal.aborted) return "unknown";
+      // A conflict about something else than the name, a quota for one, says nothing about it either.
+      const isOpen = error instanceof ConflictError ||
+        (error instanceof KubeError && error.mayHaveLanded);
+      if (isOpen && !options.signal.aborted) return "again";
       throw error;
     }
   }

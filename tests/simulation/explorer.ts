@@ -1,5 +1,5 @@
 /**
- * Walks through the interleavings of a {@linkcode GateWorld}: all of them, or many at random.
+ * Walks through the interleavings of a {@linkcode World}: all of them, or many at random.
  *
  * A run cannot be forked in the middle, so a walk repeats the choices that lead to where it goes on. States that were seen
  * before are not entered again.
@@ -9,6 +9,9 @@
 
 import { seededEntropy } from "../../lib/testing/mod.ts";
 import type { GateWorld } from "./gate_world.ts";
+
+/** What can be walked through: processes whose calls wait until one is picked. */
+export type World = Pick<GateWorld, "begin" | "step" | "violation" | "key" | "scheduler">;
 
 /** What a walk found. */
 export interface Walk {
@@ -21,7 +24,7 @@ export interface Walk {
 }
 
 /** Enters every state that can be reached, crashes included: a process that is not picked any more has crashed. */
-export async function exploreAll(world: GateWorld, limit: number): Promise<Walk> {
+export async function exploreAll(world: World, limit: number): Promise<Walk> {
   const seen = new Set<string>();
   const ahead: (readonly number[])[] = [[]];
   for (let prefix = ahead.pop(); prefix !== undefined; prefix = ahead.pop()) {
@@ -67,7 +70,7 @@ const STICKINESS = 0.75;
 
 /** Makes runs at random, each to its end. */
 export async function exploreRandom(
-  world: GateWorld,
+  world: World,
   { runs, seed, opening = [], loss = 0 }: RandomWalkOptions,
 ): Promise<Walk> {
   const entropy = seededEntropy(seed);
@@ -92,7 +95,7 @@ export async function exploreRandom(
 
 /** Lets a process go on through a call, or to its end, and tells what it called. */
 export async function advance(
-  world: GateWorld,
+  world: World,
   process: string,
   through: string | null = null,
 ): Promise<string[]> {
@@ -106,7 +109,7 @@ export async function advance(
   }
 }
 
-async function open(world: GateWorld, opening: Opening): Promise<string[]> {
+async function open(world: World, opening: Opening): Promise<string[]> {
   const trace: string[] = [];
   for (const [process, through] of opening) trace.push(...await advance(world, process, through));
   return trace;

@@ -10,6 +10,7 @@
 
 import type {
   CallOptions,
+  DeletePreconditions,
   KubeApi,
   KubeObject,
   ListOptions,
@@ -135,6 +136,26 @@ export class ScheduledApi extends ApiDecorator {
   ): Promise<ObjectList<T>> {
     const what = options.labelSelector ?? "";
     return this.#wait("list", resource, what, () => this.inner.list(resource, options));
+  }
+
+  override create<T extends KubeObject>(
+    resource: Resource<T>,
+    object: T,
+    options: WriteOptions,
+  ): Promise<T> {
+    const { name = "" } = object.metadata;
+    const perform = () => this.inner.create(resource, object, options);
+    return this.#wait("create", resource, name, perform);
+  }
+
+  override delete<T extends KubeObject>(
+    resource: Resource<T>,
+    name: ObjectName,
+    preconditions: DeletePreconditions,
+    options: CallOptions,
+  ): Promise<void> {
+    const perform = () => this.inner.delete(resource, name, preconditions, options);
+    return this.#wait("delete", resource, name.name, perform);
   }
 
   override createNamed<T extends KubeObject>(
