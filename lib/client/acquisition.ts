@@ -4,19 +4,18 @@
  * @module
  */
 
-import type { GrantedBody, GroupView } from "./answers.ts";
+import { endsInMs, type GrantedBody, type GroupView } from "./answers.ts";
 import { Authority, DdlMark } from "./authority.ts";
 import type { DeployCalls, LeaseKind, Reply } from "./calls.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Entropy } from "../runtime/entropy.ts";
 import {
-  HeldError,
   type HoldfastError,
   OperationInUseError,
   UnreachableError,
   UnstableError,
 } from "./errors.ts";
-import { blocked, blockedBy, type Step, tryUntilDone } from "./patience.ts";
+import { blocked, blockedBy, blockedByHolder, type Step, tryUntilDone } from "./patience.ts";
 import {
   grantLimitMs,
   judgeGrant,
@@ -85,7 +84,11 @@ export async function takeLease(
     const verdict = judgeView(view, { kind, operationId, maxLagSeconds, grantLost });
     switch (verdict.type) {
       case "held":
-        return blocked(new HeldError(group, verdict.holder), false);
+        return blockedByHolder(
+          group,
+          verdict.holder,
+          endsInMs(verdict.holder, look.answer.dateMs),
+        );
       case "unstable":
         return blocked(new UnstableError(group, verdict.reason), false);
       case "lagging": {

@@ -64,7 +64,14 @@ export const emptySchema = z.undefined();
 
 /** What came back. */
 export type Answer<T> =
-  | { readonly type: "success"; readonly status: number; readonly body: T; readonly fence: string }
+  | {
+    readonly type: "success";
+    readonly status: number;
+    readonly body: T;
+    readonly fence: string;
+    /** What the service's clock showed, in milliseconds since 1970 and whole seconds; `null` when it did not say. */
+    readonly dateMs: number | null;
+  }
   | { readonly type: "held"; readonly holder: Holder; readonly retryAfterMs: number }
   | {
     readonly type: "revoked";
@@ -114,7 +121,8 @@ export function readAnswer<T>(
   if (successes.includes(status)) {
     const body = schema.safeParse(json);
     if (!body.success) return { type: "unexpected", status };
-    return { type: "success", status, body: body.data, fence: headers.get("X-Lease-Fence") ?? "" };
+    const fence = headers.get("X-Lease-Fence") ?? "";
+    return { type: "success", status, body: body.data, fence, dateMs: readDate(headers) };
   }
   const said = errorBody.safeParse(json);
   const { error = "", reason = "" } = said.data ?? {};
@@ -147,6 +155,22 @@ export function readAnswer<T>(
 function readRetryAfter(headers: Headers): number {
   const text = headers.get("Retry-After") ?? "";
   return /^\d{1,6}$/.test(text) ? Number(text) * 1_000 : 0;
+}
+
+function readDate(headers: Headers): number | null {
+  const dateMs = Date.parse(headers.get("Date") ?? "");
+  return Number.isNaN(dateMs) ? null : dateMs;
+}
+
+/**
+ * Milliseconds until a holder's lease ends unless it is renewed.
+ *
+ * @param dateMs What the service's clock showed.
+ * @returns `null` when either is not known.
+ */
+export function endsInMs({ expiresAt }: Holder, dateMs: number | null): number | null {
+  const endMs = Date.parse(expiresAt);
+  return dateMs === null || Number.isNaN(endMs) ? null : endMs - dateMs;
 }
 
 function parseJson(text: string): unknown {

@@ -6,7 +6,7 @@
 
 import { type Clock, sleep } from "../runtime/clock.ts";
 import type { Entropy } from "../runtime/entropy.ts";
-import type { Answer } from "./answers.ts";
+import type { Answer, Holder } from "./answers.ts";
 import {
   HeldError,
   type HoldfastError,
@@ -17,7 +17,7 @@ import {
   UnreachableError,
   UnstableError,
 } from "./errors.ts";
-import { pauseMs } from "./rules.ts";
+import { heldPauseMs, pauseMs } from "./rules.ts";
 
 /** How long a fault of the service or of the way to it is borne without any wish to wait: a change of leader takes less. */
 export const PATIENCE_MS = 10_000;
@@ -34,7 +34,10 @@ export interface Blocked {
   readonly error: HoldfastError;
   /** A fault, and not a state of the group: it gets {@linkcode PATIENCE_MS} also without a wish to wait. */
   readonly transient: boolean;
+  /** What the service asked for; 0 for nothing. */
   readonly retryAfterMs: number;
+  /** Until the lease that is in the way ends; `null` when that is not known, or something else is in the way. */
+  readonly endsInMs: number | null;
 }
 
 /** How long to go on. */
@@ -71,7 +74,8 @@ export async function tryUntilDone<T>(
     onWaiting?.(result.error);
     failures = result.error.name === before ? failures + 1 : 1;
     before = result.error.name;
-    const pause = pauseMs(failures, result.retryAfterMs, entropy.fraction());
+    const own = pauseMs(failures, result.retryAfterMs, entropy.fraction());
+    const pause = heldPauseMs(own, result.endsInMs);
     await sleep(clock, Math.min(pause, leftMs), signal);
   }
 }
@@ -100,7 +104,8 @@ export function blockedBy<T>(
   const { group, grantLost, instance, operationId } = asked;
   switch (answer.type) {
     case "held":
-      return blocked(new HeldError(group, answer.holder), false);
+      // Here the wish for patience is the time that is left.
+      return blockedByHolder(group, answer.holder, answer.retryAfterMs || null);
     case "unstable":
       return blocked(new UnstableError(group, answer.reason), false, answer.retryAfterMs);
     case "not_leader":
@@ -133,5 +138,14 @@ export function blockedBy<T>(
 
 /** Puts an obstacle into a step's form. */
 export function blocked(error: HoldfastError, transient: boolean, retryAfterMs = 0): Blocked {
-  return { type: "blocked", error, transient, retryAfterMs };
+  return { type: "blocked", error, transient, retryAfterMs, endsInMs: null };
+}
+
+/**
+ * Another one has the lease.
+ *
+ * @param endsInMs Until its end; `null` when that is not known.
+ */
+export function blockedByHolder(group: string, holder: Holder, endsInMs: number | null): Blocked {
+  return { ...blocked(new HeldError(group, holder), false), endsInMs };
 }

@@ -239,6 +239,24 @@ export function pauseMs(failures: number, retryAfterMs: number, fraction: number
   return Math.max(own * (1 - fraction / 2), Math.min(retryAfterMs, LONGEST_PAUSE_MS));
 }
 
+/** How long before the end of another one's lease it is looked at often, in milliseconds. */
+const NEAR_END_MS = 2_000;
+
+/** The pause between two looks near that end. */
+const NEAR_END_PAUSE_MS = 250;
+
+/**
+ * The pause before another look at a lease that another one holds. A holder that lives renews long before its end. One that
+ * comes near to it is probably dead, and whoever waits should not sleep past the moment at which the lease is free.
+ *
+ * @param ownMs The pause without that knowledge.
+ * @param endsInMs Until the end of the lease, by the service's clock; `null` when it is not known.
+ */
+export function heldPauseMs(ownMs: number, endsInMs: number | null): number {
+  if (endsInMs === null) return ownMs;
+  return Math.min(ownMs, Math.max(NEAR_END_PAUSE_MS, endsInMs - NEAR_END_MS));
+}
+
 /**
  * The pause before a renewal is tried again. It never takes more than half of the time that is left, so that the service's
  * wish for patience does not cost the lease.

@@ -75,6 +75,28 @@ Deno.test("a wait ends in time with the reason of its last look", async () => {
   await assert.rejects(rig.until(unstable), { name: "UnstableError", reason: "NoPrimary" });
 });
 
+Deno.test("a holder that died keeps a waiting caller out for hardly longer than its ttl", async () => {
+  for (let waitedMs = 0; waitedMs < 8_000; waitedMs += 1_300) {
+    using rig = new Rig();
+    const dead = rig.service.client();
+    const granted = await dead.grant("op-1", "tenant", { ttlSeconds: 30 });
+    const taking = rig.client({ instance: "billing" })
+      .acquire({ operationId: "op-2", waitSeconds: 120 });
+    // While it lived, its end was always far: nobody is asked more often than each 2 s or so.
+    await rig.pass(20_000);
+    const before = rig.of("GET").length;
+    assert.ok(before < 18, `${before} looks`);
+    await rig.pass(waitedMs);
+    await dead.renew("op-1", String(granted.body.token), { ttlSeconds: 8 });
+    const endMs = rig.clock.monotonic() + 8_000;
+    const lease = await rig.until(taking);
+    const lateMs = rig.clock.monotonic() - endMs;
+    assert.ok(lateMs <= 500, `${lateMs} ms after its end`);
+    assert.ok(rig.of("GET").length - before < 25, `${rig.of("GET").length - before} looks`);
+    await rig.until(lease.release());
+  }
+});
+
 Deno.test("a group that lags too far is refused with the figures", async () => {
   using rig = new Rig();
   await rig.setStatus({

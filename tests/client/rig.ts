@@ -142,6 +142,8 @@ export class Rig implements Disposable {
     if (weather === "refused") throw refused();
     if (weather === "black_hole") return await swallowed(init.signal);
     const answer = await this.service.send(url, init);
+    // As the listener does it.
+    answer.headers.set("Date", new Date(this.clock.wall()).toUTCString());
     if (weather === "answer_lost") return await swallowed(init.signal);
     return answer;
   };

@@ -7,6 +7,7 @@ import {
   defaultStopMarginMs,
   earlier,
   grantLimitMs,
+  heldPauseMs,
   judgeGrant,
   judgeRenewal,
   judgeView,
@@ -100,7 +101,10 @@ const notRenewing: readonly Answer<RenewedBody>[] = [
 Deno.test("a renewal is a success with the same generation alone", () => {
   fc.assert(fc.property(fc.nat(), fc.nat(), (granted, answered) => {
     const body = { expiresAt: "2026-01-01T00:00:30Z", topologyGeneration: answered };
-    const verdict = judgeRenewal({ type: "success", status: 200, body, fence: "" }, granted);
+    const verdict = judgeRenewal(
+      { type: "success", status: 200, body, fence: "", dateMs: null },
+      granted,
+    );
     assert.deepEqual(
       verdict,
       granted === answered
@@ -139,6 +143,7 @@ Deno.test("200 to a grant without a lost answer before it means that the operati
     status,
     body,
     fence: "1",
+    dateMs: null,
   });
   assert.deepEqual(judgeGrant(success(201), false), { type: "granted" });
   assert.deepEqual(judgeGrant(success(201), true), { type: "granted" });
@@ -216,6 +221,19 @@ Deno.test("pauses grow from 0.1 s to 2 s, differ at random, and heed what the se
   );
   assert.equal(pauseMs(1, 0, 0), 200);
   assert.equal(pauseMs(2, 0, 0.5), 300);
+});
+
+Deno.test("the pause while another one holds the lease never passes its end by, and is short near to it alone", () => {
+  fc.assert(
+    fc.property(offset, fc.option(fc.integer({ min: -5_000, max: 120_000 })), (own, left) => {
+      const pause = heldPauseMs(own, left);
+      assert.ok(pause <= own);
+      if (left === null) return assert.equal(pause, own);
+      assert.ok(pause <= Math.max(250, left - 2_000));
+      assert.ok(pause >= Math.min(own, 250));
+      if (left - own >= 2_000) assert.equal(pause, own);
+    }),
+  );
 });
 
 Deno.test("a renewal's limit and pause never reach past the moment at which work must stop", () => {

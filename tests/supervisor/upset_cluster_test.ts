@@ -8,11 +8,7 @@ clusterTest(
   "a run goes on while the service is restarted, its leader changes and the API server is restarted",
   async (cluster) => {
     await using caller = await callerOf(cluster, "upset", { env: QUICK_ELECTION });
-    const { disturbances } = await upsetRun(caller, {
-      ttlSeconds: 24,
-      forMs: 0,
-      onDone: console.log,
-    });
+    const { disturbances } = await upsetRun(caller, { ttlSeconds: 24, forMs: 0 });
     assert.equal(disturbances, 3);
   },
 );
