@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { ConfigError } from "../../lib/config/errors.ts";
 import {
   type ConfigInput,
@@ -25,7 +25,7 @@ import { addManifestsCommand, type ManifestsCommands } from "./manifests.ts";
 import { addDoctorCommand, type DoctorOptions } from "./doctor/arguments.ts";
 import { addRevokeCommand } from "./revoke/arguments.ts";
 import { addStatusCommand } from "./status/arguments.ts";
-import { addRunCommands, type RunCommands } from "./run_command_line.ts";
+import { addRunCommands, parseTime, type RunCommands } from "./run_command_line.ts";
 import { settingOption } from "./setting_option.ts";
 import type { System } from "./system.ts";
 import { build } from "./build.ts";
@@ -57,6 +57,9 @@ interface ConfigFlags {
   readonly set: readonly OptionSetting[];
   readonly leaderElect?: string | true;
 }
+
+/** How long a reader of the demo gets for each step, in milliseconds: the whole story stays within 30 s. */
+const DEMO_PACE_MS = 700;
 
 function parsePort(text: string): number {
   const port = Number(text);
@@ -106,12 +109,14 @@ Exit codes: 0 stopped as asked, 1 refused to start or failed, 2 wrong usage`;
 
 const DEMO_HELP = `
 Needs no cluster and no configuration: it brings an API server in memory, a certificate authority
-and tokens. After the story it stays up and prints curl lines for each step.
+and tokens. Its status page shows the story as it happens. After the story it stays up and prints curl
+lines for each step.
 
 Examples:
   holdfast demo
   holdfast demo --once
-  holdfast demo --env-file demo.env --port 9443`;
+  holdfast demo --env-file demo.env --port 9443
+  holdfast demo --pace 5s`;
 
 const CONFIG_HELP = `
 The output is a holdfast.yaml, with the source of every value in a comment.
@@ -185,10 +190,18 @@ export async function runCommandLine(
       false,
     )
     .option("--port <number>", "the port of the service; 0 takes a free one", parsePort)
+    .addOption(
+      new Option(
+        "--pace <duration>",
+        "wait so long after each step, to follow it on the status page",
+      )
+        .argParser(parseTime)
+        .default(system.stdout.isTerminal ? DEMO_PACE_MS : 0, "700ms on a terminal, 0 elsewhere"),
+    )
     .addHelpText("after", DEMO_HELP)
-    .action(async (flags: { envFile?: string; once: boolean; port?: number }) => {
-      const { envFile, once, port } = flags;
-      exitCode = await commands.demo({ envFile, once, port, system });
+    .action(async (flags: { envFile?: string; once: boolean; port?: number; pace: number }) => {
+      const { envFile, once, port, pace: paceMs } = flags;
+      exitCode = await commands.demo({ envFile, once, port, paceMs, system });
     });
 
   addStatusCommand(program, system, async (options) => {

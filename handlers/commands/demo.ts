@@ -4,6 +4,7 @@
  * @module
  */
 
+import { sleep } from "../../lib/runtime/clock.ts";
 import { ACTIVE_SITE, BILLING_APP, GROUP, ORDERS_APP, STANDBY_SITE } from "./demo/cast.ts";
 import { EnvFile } from "./demo/env_file.ts";
 import {
@@ -71,7 +72,10 @@ async function run(options: DemoOptions, signal: AbortSignal): Promise<number> {
       billing: stage.billing,
       team: stage.team,
       begin: (title) => narrator.part(title),
-      tell: (step) => narrator.step(step),
+      tell: async (step) => {
+        narrator.step(step);
+        if (options.paceMs > 0) await sleep(system.clock, options.paceMs, signal);
+      },
     });
   } catch (error) {
     if (!(error instanceof StoryError)) throw error;

@@ -35,6 +35,8 @@ export interface DemoOptions {
   readonly once: boolean;
   /** The first of the ports to listen on, 0 to 65535; 0 takes any free ones. @default {undefined} */
   readonly port: number | undefined;
+  /** Milliseconds to wait after each step, so that the status page can be followed. 0 or more. */
+  readonly paceMs: number;
   /** The machine. */
   readonly system: System;
 }

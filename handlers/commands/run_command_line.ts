@@ -107,7 +107,8 @@ function runOptions(system: System, command: readonly string[], flags: RunFlags)
   };
 }
 
-function parseTime(text: string): number {
+/** Reads an option that is a duration, in milliseconds. @throws {InvalidArgumentError} */
+export function parseTime(text: string): number {
   const milliseconds = parseDuration(text);
   if (milliseconds !== undefined) return milliseconds;
   throw new InvalidArgumentError("It must be a duration, for example 30s, 10m or 1m30s.");

@@ -218,7 +218,7 @@ Deno.test("several problems are told one a line, each with the program's name", 
   const { code, stderr } = await run(["serve", "--set", "x=1", "--set", "log.level=loud"]);
   assert.equal(code, 1);
   assert.deepEqual(stderr.trimEnd().split("\n"), [
-    "holdfast: Cannot use --set x as there is no key 'x': the keys at the top level are listen, tls, deploy_api, planned_operations, kubernetes, host, log, tracing",
+    "holdfast: Cannot use --set x as there is no key 'x': the keys at the top level are listen, tls, deploy_api, auxiliary, planned_operations, kubernetes, host, log, tracing",
     "holdfast: Cannot use 'log.level' from --set log.level as it must be one of debug, info, warn, error: current value is a text",
   ]);
 });
@@ -239,13 +239,25 @@ Deno.test("a fault of the program is not dressed up as a refusal", async () => {
 Deno.test("demo is given its options, and reads no configuration", async () => {
   const broken = { env: { HOLDFAST__NOTHING: "x" } };
   const { code, demos: [options], system } = await run(
-    ["demo", "--env-file", "demo.env", "--once", "--port", "9443"],
+    ["demo", "--env-file", "demo.env", "--once", "--port", "9443", "--pace", "2s"],
     broken,
   );
   assert.equal(code, 0);
-  assert.deepEqual(options, { envFile: "demo.env", once: true, port: 9443, system });
+  assert.deepEqual(options, {
+    envFile: "demo.env",
+    once: true,
+    port: 9443,
+    paceMs: 2_000,
+    system,
+  });
   const { demos: [plain], system: other } = await run(["demo"]);
-  assert.deepEqual(plain, { envFile: undefined, once: false, port: undefined, system: other });
+  assert.deepEqual(plain, {
+    envFile: undefined,
+    once: false,
+    port: undefined,
+    paceMs: 0,
+    system: other,
+  });
   assert.equal((await run(["demo", "--port", "0"])).demos[0]?.port, 0);
 });
 

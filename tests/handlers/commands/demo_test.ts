@@ -58,6 +58,7 @@ Deno.test("the env file is there once the story is over, and all that it names w
       "HOLDFAST_TOKEN_FILE",
       "HOLDFAST_GROUP",
       "HOLDFAST_INSTANCE",
+      "HOLDFAST_STATUS_URL",
       "DEMO_KUBECONFIG",
     ]);
     const read = (name: string) => Deno.readTextFile(variables.get(name) ?? "");

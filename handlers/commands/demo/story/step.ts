@@ -29,8 +29,8 @@ export interface StoryParts {
   readonly team: DatabaseTeam;
   /** Told before the first step of a part. */
   readonly begin: (title: string) => void;
-  /** Told after each step that went well. */
-  readonly tell: (step: ToldStep) => void;
+  /** Told after each step that went well. The next one waits for it. */
+  readonly tell: (step: ToldStep) => void | Promise<void>;
 }
 
 /** How many steps the story has. */
@@ -66,7 +66,7 @@ export function stepsOf({ tell }: StoryParts): DoStep {
     number++;
     try {
       const { value, ...told } = await play();
-      tell({ number, title, ...told });
+      await tell({ number, title, ...told });
       return value;
     } catch (error) {
       throw error instanceof Fault ? new StoryError(number, title, error.message) : error;

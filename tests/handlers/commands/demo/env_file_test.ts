@@ -17,6 +17,7 @@ function variables(folder = "/tmp/demo"): DemoVariables {
     HOLDFAST_TOKEN_FILE: `${folder}/orders-app.token`,
     HOLDFAST_GROUP: "orders",
     HOLDFAST_INSTANCE: "orders-app",
+    HOLDFAST_STATUS_URL: "http://127.0.0.1:8082/",
     DEMO_KUBECONFIG: `${folder}/kubeconfig`,
   };
 }

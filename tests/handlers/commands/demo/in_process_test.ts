@@ -32,6 +32,7 @@ async function play({ at, act }: Interference, options: Partial<DemoOptions> = {
     envFile: undefined,
     once: false,
     port: undefined,
+    paceMs: 0,
     ...options,
     system: {
       ...machine,
