@@ -28,6 +28,17 @@ export interface ServiceProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** A module that runs in the process before the program. */
   readonly preload?: URL;
+  /** What is started in the place of the task. It gets no variable of this process. */
+  readonly program?: Program;
+}
+
+/** A program that serves. */
+export interface Program {
+  /** The file that is executed. */
+  readonly command: string;
+  readonly args: readonly string[];
+  /** The folder that it is started in. */
+  readonly folder: string;
 }
 
 /** How long a process may take to come up, or to write a line. Generous: the machine may be busy. */
@@ -161,14 +172,14 @@ export class ServiceProcess implements AsyncDisposable {
 
 function spawn(options: ServiceProcessOptions): Deno.ChildProcess {
   const { kubeconfig, certFile, keyFile, namespace, preload } = options;
-  const [run = "", ...args] = serveArguments();
-  const first = preload === undefined ? [] : [`--preload=${pathOf(preload)}`];
-  return new Deno.Command(Deno.execPath(), {
-    args: [run, ...first, ...args],
-    cwd: pathOf(ROOT),
+  const own = options.program === undefined;
+  const { command, args, folder } = options.program ?? taskProgram(preload);
+  return new Deno.Command(command, {
+    args: [...args],
+    cwd: folder,
     clearEnv: true,
     env: {
-      ...inherited(["HOME", "PATH", "DENO_DIR", "DENO_COVERAGE_DIR"]),
+      ...(own ? inherited(["HOME", "PATH", "DENO_DIR", "DENO_COVERAGE_DIR"]) : {}),
       KUBECONFIG: kubeconfig,
       HOLDFAST__LISTEN__TLS: "127.0.0.1:0",
       HOLDFAST__LISTEN__METRICS: "127.0.0.1:0",
@@ -186,6 +197,12 @@ function spawn(options: ServiceProcessOptions): Deno.ChildProcess {
     stdout: "piped",
     stderr: "piped",
   }).spawn();
+}
+
+function taskProgram(preload: URL | undefined): Program {
+  const [run = "", ...args] = serveArguments();
+  const first = preload === undefined ? [] : [`--preload=${pathOf(preload)}`];
+  return { command: Deno.execPath(), args: [run, ...first, ...args], folder: pathOf(ROOT) };
 }
 
 function inherited(names: readonly string[]): Record<string, string> {

@@ -11,7 +11,7 @@ import type { RoleRule } from "../cluster/access.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { DeploymentClient } from "./deployment_client.ts";
 import { seedOrders } from "./orders.ts";
-import { ServiceProcess, type ServiceProcessOptions } from "./service_process.ts";
+import { type Program, ServiceProcess, type ServiceProcessOptions } from "./service_process.ts";
 
 /** The audience of deployment tokens unless it is configured. */
 export const AUDIENCE = "bloodraven-deploy";
@@ -79,9 +79,12 @@ export class Workplace implements AsyncDisposable {
     };
   }
 
-  /** Starts a service; it ends with this place. */
-  async startService(env: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
-    const service = await ServiceProcess.start(this.serviceOptions(env));
+  /** Starts a service, by default as its task does; it ends with this place. */
+  async startService(
+    env: Readonly<Record<string, string>> = {},
+    program?: Program,
+  ): Promise<ServiceProcess> {
+    const service = await ServiceProcess.start({ ...this.serviceOptions(env), program });
     this.#services.push(service);
     return service;
   }
