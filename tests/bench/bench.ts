@@ -11,14 +11,18 @@ import { print } from "../checks/shell.ts";
 import { BinariesError, ensureBinaries, SKIPPED_LINE } from "../cluster/binaries.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { type Figure, line } from "./figures.ts";
+import { measureElection } from "./election.ts";
 import { measureHandOver } from "./hand_over.ts";
 import { measureLoad } from "./load.ts";
+import { measureReactions } from "./reactions.ts";
 import { measureRenewals } from "./renewals.ts";
 import { measureStart } from "./start.ts";
 
 const benches: Readonly<Record<string, (cluster: Cluster) => Promise<readonly Figure[]>>> = {
   start: measureStart,
   renewals: measureRenewals,
+  reactions: measureReactions,
+  election: measureElection,
   "hand-over": measureHandOver,
   load: measureLoad,
 };
