@@ -26,11 +26,10 @@ import { startDeadline } from "../../lib/runtime/clock.ts";
 import type { LogFields } from "../../lib/runtime/log.ts";
 import { answer } from "./answers.ts";
 import { parseJson, readLimited } from "./limited_body.ts";
-import type { AccessLogParts } from "./middleware/access_log.ts";
-import { auxAccessLog } from "./middleware/aux_access_log.ts";
+import { type AuxLogParts, logAuxExchange, remoteOf } from "./middleware/aux_log.ts";
 
 /** What the escrow's way in is made of. */
-export interface EscrowAppParts extends AccessLogParts {
+export interface EscrowAppParts extends AuxLogParts {
   readonly results: EscrowMetrics;
   /** Milliseconds for the calls of one request, from the end of its body. */
   readonly requestTimeoutMs: number;
@@ -82,11 +81,16 @@ export function createEscrowApp(parts: EscrowAppParts): FetchHandler {
   const { clock, logger, results, requestTimeoutMs, escrow } = parts;
   let underWay = 0;
 
-  const handle: FetchHandler = async (request, env) => {
+  return async (request, env) => {
+    const started = clock.monotonic();
+    const target = rawTarget(env, request);
     underWay++;
     try {
-      const { status, body, result } = await serve(request, rawTarget(env, request).method);
+      const { status, body, result } = await serve(request, target.method);
       results.counted(result);
+      const durationMs = clock.monotonic() - started;
+      const remote = remoteOf(env?.incoming);
+      logAuxExchange(parts, { target, remote, handler: HANDLER, status, durationMs });
       return answer(status, body, status === 503 ? { "Retry-After": "1" } : {});
     } finally {
       underWay--;
@@ -146,8 +150,6 @@ export function createEscrowApp(parts: EscrowAppParts): FetchHandler {
     else logger.error("keyring escrow: internal error", fields);
     return refusal(500, storing ? "could not store keyring" : "internal error", "failed");
   }
-
-  return auxAccessLog(parts, HANDLER, handle);
 }
 
 function refusal(status: number, error: string, result: EscrowResult): Answer {

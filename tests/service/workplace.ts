@@ -104,6 +104,11 @@ export class Workplace implements AsyncDisposable {
     });
   }
 
+  /** Sends any request to the TLS listener of a service. */
+  async send(service: ServiceProcess, path: string, init: RequestInit): Promise<Response> {
+    return await fetch(`https://${service.address("tls")}${path}`, { ...init, client: this.#http });
+  }
+
   /** A token of the service's own account, for the API server. */
   serviceToken(): Promise<string> {
     return this.cluster.token({ namespace: this.namespace, serviceAccount: "holdfast" });
