@@ -23,7 +23,7 @@ import type { KubernetesContext } from "../../lib/plugin/runtime.ts";
 import type { Tracer } from "../../lib/tracing/tracer.ts";
 import { simpleError } from "../http/answers.ts";
 import { createMetricsApp } from "../http/metrics.ts";
-import { createProbes } from "../http/probes.ts";
+import { createProbes, stuckLeader } from "../http/probes.ts";
 import { createTlsApp } from "../http/tls_app.ts";
 import { createAuxiliaryService } from "./service_auxiliary.ts";
 import { createEscrow } from "./service_escrow.ts";
@@ -117,12 +117,8 @@ function install(host: Host, { kubernetes, leaseTime, tracer }: ServiceOptions):
 
   const metricsApp = createMetricsApp({ metrics: host.metrics, logger });
   const probes = createProbes({
-    live: () => {
-      const leadership = kubernetes.runtime?.leadership ?? null;
-      const stuck = leadership !== null && leadership.state.leading && !leadership.isLeader();
-      return stuck ? "leads and has not renewed in time" : undefined;
-    },
-    ready: () => host.stopping.aborted ? "stopping" : work === null ? "starting" : undefined,
+    live: () => stuckLeader(kubernetes.runtime?.leadership ?? null),
+    ready: () => host.notReady(),
   });
   const deploy: FetchHandler = (request, env) =>
     work === null ? simpleError("not_leader") : work.deploy.fetch(request, env);

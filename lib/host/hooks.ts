@@ -63,6 +63,11 @@ export interface Host {
   readonly metrics: Pick<MetricsSources, "render" | "contentType">;
   /** Aborts when the end begins. */
   readonly stopping: AbortSignal;
+  /**
+   * Says why this replica is to get no traffic, for a probe on a port of a part's own: `starting`, `stopping`, or the names
+   * of the indicators of readiness that are down. Empty when it is ready.
+   */
+  notReady(): Promise<string>;
   /** The open WebSockets. A part adds its own, so that they are closed in time. */
   readonly webSockets: Pick<WebSockets, "add">;
   /** Registers what starts a part. These run one after the other, first in, first out; probes are answered meanwhile. */

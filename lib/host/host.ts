@@ -137,6 +137,16 @@ export class ApplicationHost implements Host {
     return this.#lifecycle.done;
   }
 
+  /** @inheritdoc */
+  async notReady(): Promise<string> {
+    if (this.#phase() !== "running") return this.#phase();
+    const { components } = await this.#indicators.check("readiness");
+    // Time has passed, and a replica that stops must not be told ready by a check that began before.
+    if (this.#phase() !== "running") return this.#phase();
+    return [...components].flatMap(([name, { status }]) => status === "down" ? [name] : [])
+      .join(", ");
+  }
+
   /** Answers a request as the listener does: for tests without a socket. */
   readonly fetch: FetchHandler = (request, env) => this.#application().fetch(request, env);
 

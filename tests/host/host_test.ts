@@ -106,8 +106,10 @@ Deno.test("a check that began before the signal does not tell ready", async () =
   host.addHealth({ name: "a", group: "readiness", check: () => asked.promise });
   await host.start();
   const answer = answerOf(host.request("/ready"));
+  const problem = host.notReady();
   const done = host.stop("test");
   asked.resolve({ status: "up" });
+  assert.equal(await problem, "stopping");
   assert.deepEqual(await answer, [503, { status: "DOWN", reason: "stopping" }]);
   await clock.advance(5_000);
   await done;
@@ -117,6 +119,7 @@ Deno.test("what is down in the group readiness takes the replica out, what is do
   const { host, clock } = quietHost();
   let own: Health = { status: "up" };
   host.addHealth({ name: "own", group: "readiness", check: () => own });
+  assert.equal(await host.notReady(), "starting");
   host.addHealth({
     name: "shared",
     group: "health",
@@ -131,11 +134,15 @@ Deno.test("what is down in the group readiness takes the replica out, what is do
     status: "DOWN",
     components: { own: { status: "UP" }, shared: { status: "DOWN" } },
   }]);
+  assert.equal(await host.notReady(), "");
   own = { status: "unknown" };
   assert.equal((await host.request("/ready")).status, 200);
+  assert.equal(await host.notReady(), "");
   own = { status: "down" };
   assert.equal((await host.request("/ready")).status, 503);
+  assert.equal(await host.notReady(), "own");
   const done = host.stop("test");
+  assert.equal(await host.notReady(), "stopping");
   await clock.advance(5_000);
   await done;
 });
