@@ -3,7 +3,6 @@ import { z } from "zod";
 import { makeBundle } from "../../deploy/bundle.ts";
 import { ROOT, run, StepError } from "../../deploy/commands.ts";
 import manifest from "../../deno.json" with { type: "json" };
-import type { SourceTexts } from "../checks/syntax.ts";
 import { readShared } from "../checks/text.ts";
 import {
   BUILD,
@@ -12,6 +11,7 @@ import {
   ENTRY,
   ISOLATED,
   layBundle,
+  layTree,
   PERMISSIONS,
 } from "./bundles.ts";
 
@@ -21,20 +21,6 @@ const sourceMap = z.object({
 });
 
 const decoder = new TextDecoder();
-
-const PRODUCT = /^(main\.ts|deno\.(json|lock)|(lib|handlers|deploy)\/.*)$/;
-
-/** Lays texts and the packages into a folder. The packages are linked, since they are large. */
-async function layTree(texts: SourceTexts, folder: string): Promise<void> {
-  for (const [path, text] of texts) {
-    if (!PRODUCT.test(path)) continue;
-    const target = `${folder}${path}`;
-    await Deno.mkdir(target.slice(0, target.lastIndexOf("/")), { recursive: true });
-    await Deno.writeTextFile(target, text);
-  }
-  const linked = await run("cp", ["-al", "node_modules", folder], ROOT);
-  assert.ok(linked.success, linked.output);
-}
 
 Deno.test("the bundle of the same source has the same bytes, made again and made in another folder", async () => {
   await Deno.mkdir(`${ROOT}dist`, { recursive: true });

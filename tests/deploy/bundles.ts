@@ -5,8 +5,9 @@
  */
 
 import { ENTRY, ISOLATED, makeBundle } from "../../deploy/bundle.ts";
-import { ROOT } from "../../deploy/commands.ts";
+import { ROOT, run } from "../../deploy/commands.ts";
 import { permissionFlags } from "../../deploy/permission_flags.ts";
+import type { SourceTexts } from "../checks/syntax.ts";
 import manifest from "../../deno.json" with { type: "json" };
 
 export { ENTRY, ISOLATED };
@@ -40,6 +41,21 @@ export async function bundleOf(root: string): Promise<Files> {
   } finally {
     await Deno.remove(`${root}dist/${name}`, { recursive: true });
   }
+}
+
+/** What a program is made of. */
+const PRODUCT = /^(main\.ts|deno\.(json|lock)|(lib|handlers|deploy)\/.*)$/;
+
+/** Lays texts and the packages into a folder. The packages are linked, since they are large. */
+export async function layTree(texts: SourceTexts, folder: string): Promise<void> {
+  for (const [path, text] of texts) {
+    if (!PRODUCT.test(path)) continue;
+    const target = `${folder}${path}`;
+    await Deno.mkdir(target.slice(0, target.lastIndexOf("/")), { recursive: true });
+    await Deno.writeTextFile(target, text);
+  }
+  const linked = await run("cp", ["-al", "node_modules", folder], ROOT);
+  if (!linked.success) throw new Error(`Cannot link the packages: ${linked.output}`);
 }
 
 let made: Promise<Files> | undefined;
