@@ -58,6 +58,12 @@ export {
 } from "./leadership.ts";
 export { LeadershipLostError, type LossReason } from "./loss.ts";
 export {
+  fromNodeThread,
+  type NodeThread,
+  type NodeThreadPort,
+  nodeThreadScope,
+} from "./node_thread.ts";
+export {
   checkNames,
   checkTiming,
   DEFAULT_TIMING,

@@ -10,6 +10,7 @@ import { blocksIn, readDocument } from "../docs/markdown.ts";
 import { TextLineStream } from "../service/text_lines.ts";
 import { end, NodeProject } from "./node_project.ts";
 
+const ISOLATED = new URL("isolated_program.js", import.meta.url);
 const PACKAGE = "node_modules/@holdfast/holdfast";
 const sourceMap = z.object({
   sources: z.tuple([z.string()]),
@@ -106,6 +107,47 @@ Deno.test("the package has each export with its declarations, each module with i
       assert.ok(!lines.join("\n").includes(token));
     },
   );
+
+  await context.step("isolated tasks run in the threads of Node", async (steps) => {
+    await project.write("isolated.js", await Deno.readTextFile(ISOLATED));
+    const run = async (task: string) => {
+      const { code, stdout, stderr } = await end("node", ["isolated.js", task], project.folder);
+      return { code, lines: stdout.trim().split("\n"), stderr };
+    };
+    await steps.step(
+      "a task that computes holds up nobody, and sees the end of its term",
+      async () => {
+        const { code, lines, stderr } = await run("computes");
+        assert.equal(code, 0, stderr);
+        assert.ok(Number(/^(\d+) turns$/.exec(lines[0] ?? "")?.[1]) >= 5, lines.join("; "));
+        assert.deepEqual(lines.slice(1), ["computed", "done"]);
+      },
+    );
+    await steps.step("a task that overruns and answers is ended with its timers", async () => {
+      const warning = "A leader task did not stop in time, so its worker is ended";
+      // On a machine that is too busy to let the thread answer within 100 ms the process ends, and rightly so.
+      for (let attempt = 1;; attempt++) {
+        const { code, lines, stderr } = await run("deaf");
+        if (code === 1 && attempt < 5) continue;
+        assert.equal(code, 0, stderr);
+        assert.deepEqual(lines.slice(1), [warning, "done"]);
+        break;
+      }
+    });
+    await steps.step(
+      "a task whose thread crashes, or ends itself, fails and not the program",
+      async () => {
+        for (const [task, why] of [["crashes", "out of nowhere"], ["exits", "it ended with 3"]]) {
+          const { code, lines, stderr } = await run(task ?? "");
+          assert.equal(code, 0, stderr);
+          assert.ok(
+            lines.includes(`failed: Cannot go on as the worker of the task failed: ${why}`),
+            lines.join("; "),
+          );
+        }
+      },
+    );
+  });
 });
 
 Deno.test("the task refuses an option that it does not know", async () => {
