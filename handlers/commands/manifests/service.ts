@@ -8,8 +8,7 @@ import { LineCounter, parseDocument } from "yaml";
 import { z } from "zod";
 import type { Manifest } from "../../../lib/manifests/service/objects.ts";
 import { readServiceValues, ValuesError } from "../../../lib/manifests/service/read_values.ts";
-import { MANAGER, renderService } from "../../../lib/manifests/service/render.ts";
-import { MANAGED_BY_LABEL } from "../../../lib/manifests/service/value_rules.ts";
+import { renderService } from "../../../lib/manifests/service/render.ts";
 import { serviceValuesJsonSchema } from "../../../lib/manifests/service/values.ts";
 import { renderYaml } from "../../../lib/manifests/yaml.ts";
 import { openCluster } from "../administrator.ts";
@@ -71,19 +70,12 @@ async function run(options: ServiceManifestsOptions): Promise<number> {
 const definitionSchema = z.looseObject({
   apiVersion: z.string(),
   kind: z.string(),
-  metadata: z.looseObject({
-    name: z.string(),
-    labels: z.record(z.string(), z.string()).default({}),
-  }),
+  metadata: z.looseObject({ name: z.string() }),
 });
 
-/** The definitions of `deploy/crds`, marked as ours. */
+/** The definitions of `deploy/crds`. */
 function definitions(): readonly Manifest[] {
-  return readDefinitions().map((text) => {
-    const { metadata, ...definition } = definitionSchema.parse(text);
-    const labels = { ...metadata.labels, [MANAGED_BY_LABEL]: MANAGER };
-    return { ...definition, metadata: { ...metadata, labels } };
-  });
+  return readDefinitions().map((definition) => definitionSchema.parse(definition));
 }
 
 /** One file for each object. Of two namespaces, the name of the file says which is not that of the service. */
