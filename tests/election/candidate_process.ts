@@ -6,6 +6,7 @@
 
 import { LEASES } from "../../lib/kube/mod.ts";
 import type { ElectionTiming } from "../../lib/election/mod.ts";
+import type { RoleRule } from "../cluster/access.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { pause } from "../cluster/keeper.ts";
 import { TextLineStream } from "../service/text_lines.ts";
@@ -18,6 +19,25 @@ const LEASE_NAME = "app";
 /** How long something may take that does come. Generous: the machine may be busy. */
 const PATIENCE_MS = 60_000;
 
+/** What a candidate is. */
+export interface CandidateKind {
+  /** The program that takes the orders. */
+  readonly program: URL;
+  /** What its service account is allowed. */
+  readonly rules: readonly RoleRule[];
+}
+
+/** An elector and nothing else. Its Role names the Lease, and has no more than the election needs. */
+const ELECTOR: CandidateKind = {
+  program: PROGRAM,
+  rules: [{
+    apiGroups: ["coordination.k8s.io"],
+    resources: ["leases"],
+    resourceNames: [LEASE_NAME],
+    verbs: ["get", "create", "update", "patch", "list", "watch"],
+  }],
+};
+
 /** One candidate. */
 export class CandidateProcess {
   readonly identity: string;
@@ -26,10 +46,10 @@ export class CandidateProcess {
   readonly #reading: Promise<void>;
   #ended = false;
 
-  constructor(orders: CandidateOrders) {
+  constructor(program: URL, orders: CandidateOrders) {
     this.identity = orders.identity;
     this.#child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "--quiet", "--allow-all", PROGRAM.pathname],
+      args: ["run", "--quiet", "--allow-all", program.pathname],
       stdin: "piped",
       stdout: "piped",
       stderr: "inherit",
@@ -81,31 +101,30 @@ export class CandidateProcesses implements AsyncDisposable {
   readonly #cluster: Cluster;
   readonly #orders: Omit<CandidateOrders, "identity">;
 
-  private constructor(cluster: Cluster, orders: Omit<CandidateOrders, "identity">) {
+  readonly #program: URL;
+
+  private constructor(
+    cluster: Cluster,
+    program: URL,
+    orders: Omit<CandidateOrders, "identity">,
+  ) {
     this.#cluster = cluster;
+    this.#program = program;
     this.#orders = orders;
   }
 
-  /** Prepares a namespace. The Role names the Lease, and has no more than the election needs. */
+  /** Prepares a namespace. @param kind What the candidates are. @default {electors} */
   static async in(
     cluster: Cluster,
     namespace: string,
     timing: ElectionTiming,
+    { program, rules }: CandidateKind = ELECTOR,
   ): Promise<CandidateProcesses> {
     const subject = { namespace, serviceAccount: "app" };
     await cluster.createNamespace(namespace);
     await cluster.createServiceAccount(namespace, subject.serviceAccount);
-    await cluster.grant({
-      subject,
-      namespace,
-      rules: [{
-        apiGroups: ["coordination.k8s.io"],
-        resources: ["leases"],
-        resourceNames: [LEASE_NAME],
-        verbs: ["get", "create", "update", "patch", "list", "watch"],
-      }],
-    });
-    return new CandidateProcesses(cluster, {
+    await cluster.grant({ subject, namespace, rules });
+    return new CandidateProcesses(cluster, program, {
       url: cluster.url,
       caPem: cluster.caPem,
       token: await cluster.token(subject),
@@ -117,7 +136,7 @@ export class CandidateProcesses implements AsyncDisposable {
 
   /** Starts a candidate and waits until it runs. */
   async start(identity: string): Promise<CandidateProcess> {
-    const process = new CandidateProcess({ ...this.#orders, identity });
+    const process = new CandidateProcess(this.#program, { ...this.#orders, identity });
     this.all.push(process);
     await until(`${identity} to run`, () => process.samples.length > 0);
     return process;

@@ -14,7 +14,8 @@ import { silentLogger } from "../../lib/runtime/log.ts";
 import { Caller } from "../cluster/caller.ts";
 import { formatSample } from "./beliefs.ts";
 
-const SAMPLE_EVERY_MS = 5;
+/** The time between two samples. */
+export const SAMPLE_EVERY_MS = 5;
 
 const ordersSchema = z.strictObject({
   url: z.string(),
@@ -34,10 +35,15 @@ const ordersSchema = z.strictObject({
 export type CandidateOrders = z.infer<typeof ordersSchema>;
 
 /** Milliseconds since 1970, finer than a millisecond, and the same for all processes of the machine. */
-const nowMs = () => Number((performance.timeOrigin + performance.now()).toFixed(3));
+export const nowMs = () => Number((performance.timeOrigin + performance.now()).toFixed(3));
+
+/** Reads the orders from the input of this process. */
+export async function readOrders(): Promise<CandidateOrders> {
+  return ordersSchema.parse(await new Response(Deno.stdin.readable).json());
+}
 
 async function main(): Promise<void> {
-  const orders = ordersSchema.parse(await new Response(Deno.stdin.readable).json());
+  const orders = await readOrders();
   const { url, caPem, token, ...names } = orders;
   const client = Deno.createHttpClient({ caCerts: [caPem] });
   const elector = new Elector({
