@@ -14,6 +14,8 @@ export interface WebSocketLimits {
   readonly pingMs: number;
   /** Milliseconds in which a message must leave for the client, or it is cut off. @default {10000} */
   readonly sendMs: number;
+  /** How many messages may wait for a client that reads too slowly, before it is cut off. @default {20000} */
+  readonly waitingMessages: number;
   /** Bytes of a message that a client may send. A larger one closes the connection with 1009. @default {4096} */
   readonly messageBytes: number;
 }
@@ -22,6 +24,7 @@ export interface WebSocketLimits {
 export const DEFAULT_WEB_SOCKET_LIMITS: WebSocketLimits = {
   pingMs: 30_000,
   sendMs: 10_000,
+  waitingMessages: 20_000,
   messageBytes: 4_096,
 };
 
@@ -43,7 +46,7 @@ export interface WebSocketClient {
   readonly gone: AbortSignal;
 }
 
-/** Why a client was cut off: it did not take a message in time, or did not answer a ping. */
+/** Why a client was cut off: it did not take its messages in time, or did not answer a ping. */
 export type CutReason = "slow" | "silent";
 
 /** What a {@linkcode RunningClient} is made of. */
@@ -62,6 +65,8 @@ export class RunningClient implements WebSocketClient {
   /** Messages by key, in the order in which they leave. */
   readonly #waiting = new Map<string, string>();
   #sending = false;
+  /** Between that and the end of the socket nothing is taken any more. */
+  #wasCut = false;
   #answered = true;
   #cancelSend: CancelTimer = () => {};
   #cancelPing: CancelTimer = () => {};
@@ -87,9 +92,10 @@ export class RunningClient implements WebSocketClient {
   }
 
   put(key: string, text: string, place: "kept" | "last" = "kept"): void {
-    if (this.gone.aborted) return;
+    if (this.#wasCut || this.gone.aborted) return;
     if (place === "last") this.#waiting.delete(key);
     this.#waiting.set(key, text);
+    if (this.#waiting.size > this.#parts.limits.waitingMessages) return this.#cut("slow");
     if (!this.#sending) this.#sendNext();
   }
 
@@ -120,6 +126,8 @@ export class RunningClient implements WebSocketClient {
   }
 
   #cut(reason: CutReason): void {
+    this.#wasCut = true;
+    this.#waiting.clear();
     this.#parts.onCut(reason);
     this.#parts.socket.terminate();
   }

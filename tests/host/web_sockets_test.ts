@@ -192,6 +192,38 @@ Deno.test("of what waits for a slow client only the newest of each key is kept",
   assert.equal(reader.messages.length, 22);
 });
 
+Deno.test("what is to be last leaves behind all that waits, also when it takes the place of another", async () => {
+  await using rig = await new SocketsRig().start();
+  const reader = await rig.connect();
+  const [client] = rig.clients;
+  client?.put("filler", MEGABYTE);
+  client?.put("a", "a is 1");
+  client?.put("as of", "as of 1", "last");
+  client?.put("a", "a is 2");
+  client?.put("b", "b is 2");
+  client?.put("as of", "as of 2", "last");
+  await eventually(() => reader.messages.includes("as of 2"), "the last has come");
+  assert.deepEqual(reader.messages.slice(1), ["a is 2", "b is 2", "as of 2"]);
+});
+
+Deno.test("a client for which too many messages wait is cut off, and told of once", async () => {
+  await using rig = await new SocketsRig({ limits: { waitingMessages: 10 } }).start();
+  await rig.connect();
+  const [client] = rig.clients;
+  for (let count = 0; count < 100; count++) client?.put(`filler ${count}`, MEGABYTE);
+  await eventually(() => client?.gone.aborted === true, "it is gone");
+  const cuts = rig.logger.lines.filter(({ message }) => message === "websocket client cut off");
+  assert.deepEqual(cuts.map(({ fields }) => fields), [{ handler: "news", reason: "slow" }]);
+});
+
+Deno.test("whoever opens a path is told what the request asked for, with its query", async () => {
+  const targets: string[] = [];
+  const path = { open: (_client: unknown, target: string) => void targets.push(target) };
+  await using rig = await new SocketsRig({ path }).start();
+  await rig.connect({}, `${PATH}?has=a.1.2`);
+  assert.deepEqual(targets, [`${PATH}?has=a.1.2`]);
+});
+
 Deno.test("a client that answers pings stays, and one that does not is cut off", async () => {
   await using rig = await new SocketsRig({ limits: { pingMs: 100 } }).start();
   const alive = await rig.connect();

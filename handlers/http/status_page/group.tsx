@@ -15,7 +15,7 @@ import {
 import { hasEnded, revocationInWords } from "../../../lib/status_page/changes.ts";
 import { type GroupHead, headOf, notesOf } from "../../../lib/status_page/overview.ts";
 import { expiresAtMs } from "../../../lib/records/record.ts";
-import { leaseHolder, shown, span } from "../../../lib/status/words.ts";
+import { shown, span } from "../../../lib/status/words.ts";
 
 /** A whole group. @param nowMs Lease time, in milliseconds since 1970: ages and countdowns begin there. */
 export const Group: FC<{ group: PageGroup; nowMs: number }> = ({ group, nowMs }) => {
@@ -162,7 +162,12 @@ export const Lease: FC<{ id: string; order: string; lease: PageLease; nowMs: num
       </th>
       <td>
         {shown(instance)}
-        {holder !== null && <span class="who">by {leaseHolder({ holder })}</span>}
+        {holder !== null && (
+          <span class="who">
+            by {shown(holder.namespace)}/<wbr />
+            {shown(holder.serviceAccount)}
+          </span>
+        )}
       </td>
       <td class="number left">
         <TimeLeft lease={lease} nowMs={nowMs} />
