@@ -1,6 +1,7 @@
 /** What is rendered from many values, before a real API server: as objects, as YAML by kubectl, and as a kustomization. */
 
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { manifestsService } from "../../handlers/commands/manifests/service.ts";
 import { productionSystem } from "../../handlers/commands/system.ts";
 import type { Manifest } from "../../lib/manifests/service/objects.ts";
@@ -228,6 +229,16 @@ clusterTest(
         JSON.stringify({ namespace: "n1", auxiliary: policy() }),
       );
       const kustomize = `${folder}/out`;
+      for (const namespace of ["holdfast-check", "holdfast-check-client"]) {
+        await cluster.createNamespace(namespace);
+      }
+      const example = fileURLToPath(
+        new URL("../../deploy/examples/networkpolicy-check.yaml", import.meta.url),
+      );
+      const jobs = await runKubectl(cluster, texts, "apply", ...dryRun, "-f", example);
+      // The namespaces were not made by kubectl, and it says so.
+      assert.deepEqual([jobs.code, jobs.lines.length], [0, 5], jobs.errors);
+
       const code = await manifestsService({
         valuesFiles: [`${folder}/values.yaml`],
         outputDir: kustomize,

@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { parseAllDocuments } from "yaml";
+import type { Manifest } from "../../lib/manifests/service/objects.ts";
 import { readServiceValues } from "../../lib/manifests/service/read_values.ts";
 import { renderService } from "../../lib/manifests/service/render.ts";
 import { member } from "../cluster/raw_client.ts";
@@ -225,6 +227,31 @@ Deno.test("a rule that opens another port than the TLS port, or all of them, is 
     const { warnings } = render(9443, [rule]);
     assert.deepEqual(warnings, warning === null ? [] : [warning]);
   }
+});
+
+Deno.test("deploy/examples/networkpolicy-check.yaml says of each of its Jobs what the policy does", async () => {
+  const url = new URL("../../deploy/examples/networkpolicy-check.yaml", import.meta.url);
+  const objects: Manifest[] = parseAllDocuments(await Deno.readTextFile(url))
+    .map((document) => document.toJS());
+  const { policy, target } = openWith(8443);
+  const seen: Record<string, readonly boolean[]> = {};
+  for (const job of objects.filter(({ kind }) => kind === "Job")) {
+    const { name, namespace = "" } = job.metadata;
+    const home = objects.find(({ kind, metadata }) =>
+      kind === "Namespace" && metadata.name === namespace
+    );
+    const peer = {
+      namespace,
+      namespaceLabels: home?.metadata.labels,
+      podLabels: Object(member(job, "spec", "template", "metadata", "labels")),
+    };
+    seen[name] = [8082, 8443].map((port) => allows([policy], { peer, target, port }));
+    const script = String(member(job, "spec", "template", "spec", "containers", 0, "args", 0));
+    const [service] = name === "sidecar" ? ["bloodraven-all"] : ["bloodraven"];
+    assert.ok(script.includes(`${service}.${OWN}.svc.cluster.local 8443`), name);
+    assert.match(script, name === "denied" ? /if nc .* 8443; then/ : / 8443 \|\| /);
+  }
+  assert.deepEqual(seen, { denied: [true, false], client: [true, true], sidecar: [true, true] });
 });
 
 Deno.test("the evaluator itself: selectors by expression, ranges, and a policy of egress alone", () => {
