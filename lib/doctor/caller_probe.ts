@@ -165,7 +165,7 @@ function reach({ host, port }: ServiceUrl, signal: AbortSignal): Promise<void> {
       socket.once("close", () => done());
       socket.destroy();
     });
-    socket.once("error", (error) => {
+    socket.on("error", (error) => {
       finish();
       fail(error);
     });
@@ -199,7 +199,7 @@ async function shakeHands(
         socket.once("close", () => done());
         socket.destroy();
       });
-      socket.once("error", (error) => {
+      socket.on("error", (error) => {
         finish();
         fail(error);
       });

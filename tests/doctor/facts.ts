@@ -9,6 +9,7 @@ import type { ClientFacts, ClusterFacts } from "../../lib/doctor/cluster_facts.t
 import type { Finding } from "../../lib/doctor/finding.ts";
 import { placeOf } from "../../lib/doctor/place.ts";
 import { readServiceValues } from "../../lib/manifests/service/read_values.ts";
+import { healthyView } from "../client/views.ts";
 
 /** The wall clock of all facts. */
 export const NOW: number = Date.parse("2026-01-01T12:00:00Z");
@@ -68,28 +69,7 @@ export const healthyCaller: CallerFacts = {
       status: 200,
       fence: "",
       dateMs: null,
-      body: {
-        group: "orders",
-        namespace: "database",
-        activeSite: "iad",
-        topologyGeneration: 7,
-        health: {
-          ready: true,
-          degradedReason: "",
-          replicationRunning: true,
-          replicationLagSeconds: 0,
-          recoveryPending: false,
-        },
-        operations: {
-          plannedFailover: { phase: "", reason: "" },
-          updatePhase: "",
-          restoreInPlace: "",
-          dragonflyUpgrade: "",
-        },
-        stable: true,
-        unstableReason: "",
-        leases: [],
-      },
+      body: healthyView,
     },
   },
 };
