@@ -19,11 +19,19 @@ Deno.test("the ClusterRole of docs/operations.md is the one that the demo runs w
 });
 
 /** What looks like a key of the configuration, in code marks. */
-const KEY = /`((?:listen|tls|deploy_api|kubernetes|host|log)\.[a-z_.]+)`/g;
+const KEY = /`((?:listen|tls|deploy_api|auxiliary|kubernetes|host|log)\.[a-z_.]+)`/g;
 
 Deno.test("every key of the configuration that a page names exists", async () => {
   const { keys, sections } = configKeys;
-  for (const path of ["docs/api.md", "docs/operations.md", "docs/metrics.md", "SECURITY.md"]) {
+  for (
+    const path of [
+      "docs/api.md",
+      "docs/auxiliary.md",
+      "docs/operations.md",
+      "docs/metrics.md",
+      "SECURITY.md",
+    ]
+  ) {
     const names = [...(await readDocument(path)).matchAll(KEY)].map(([, name = ""]) => name);
     const unknown = names.filter((name) => !keys.has(name) && !sections.has(name));
     assert.deepEqual(unknown, [], path);
