@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { parse } from "yaml";
 import { z } from "zod";
 import { manifests } from "../../handlers/commands/demo/cast.ts";
+import { serviceRoles } from "../../lib/manifests/service/roles.ts";
 import { configKeys } from "../../lib/config/schema.ts";
 import { blocksIn, readDocument } from "./markdown.ts";
 
@@ -16,6 +17,29 @@ Deno.test("the ClusterRole of docs/operations.md is the one that the demo runs w
     .find((manifest) => roleSchema.safeParse(manifest).success);
   const used = manifests().find((manifest) => roleSchema.safeParse(manifest).success);
   assert.deepEqual(roleSchema.parse(shown).rules, roleSchema.parse(used).rules);
+});
+
+const ruleList = z.array(z.strictObject({
+  apiGroups: z.array(z.string()),
+  resources: z.array(z.string()),
+  verbs: z.array(z.string()),
+}));
+
+Deno.test("the further rules of docs/operations.md are those of the generated roles", async () => {
+  const blocks = blocksIn(await readDocument("docs/operations.md"));
+  const shown = blocks.filter(({ language }) => language === "yaml").flatMap(({ text }) =>
+    ruleList.safeParse(parse(text)).data ?? []
+  );
+  const generated = serviceRoles({
+    deployApi: false,
+    plannedOperations: true,
+    keyringEscrow: "everywhere",
+    auxiliary: true,
+    statusPage: true,
+    own: {},
+  }).flatMap(({ rules }) => rules);
+  const sorted = (rules: readonly unknown[]) => rules.map((rule) => JSON.stringify(rule)).sort();
+  assert.deepEqual(sorted(shown), sorted(generated));
 });
 
 /** What looks like a key of the configuration, in code marks. */
