@@ -57,6 +57,16 @@ export const SKIPPED_LINE =
   `Install Go, or set KUBEBUILDER_ASSETS; ${REQUIRED_VARIABLE}=required makes this an error`;
 
 const SOURCE_FOLDER = new URL(".", import.meta.url);
+
+/** A Go module that requires a version of Kubernetes, and so can build its programs. */
+export interface GoModule {
+  readonly folder: URL | string;
+  /** What `go build` gets besides. */
+  readonly flags: readonly string[];
+}
+
+/** The module beside this file. */
+const OWN_MODULE: GoModule = { folder: SOURCE_FOLDER, flags: [] };
 const PROGRESS_EVERY_MS = 15_000;
 
 /**
@@ -98,7 +108,7 @@ export async function ensureBinaries(options: BinariesOptions = {}): Promise<Bin
       }
       return null;
     }
-    await buildMissing(folder, programs, version, environment, onProgress);
+    await buildMissing({ folder, programs, version, environment, onProgress });
   }
   return binariesIn(folder, programs, version);
 }
@@ -139,13 +149,19 @@ export function linkerFlags(version: string): string {
   ].join(" ");
 }
 
-function cacheFolder(environment: Environment, version: string): string {
+/** Where the programs of a version are kept. @throws {BinariesError} The environment names no home. */
+export function cacheFolder(environment: Environment, version: string): string {
+  return `${cacheOfTests(environment)}/kube-${version}`;
+}
+
+/** Where the programs are kept that tests need and this user has not installed. @throws {BinariesError} */
+export function cacheOfTests(environment: Environment): string {
   const home = environment.HOME ?? environment.USERPROFILE;
   const base = environment.XDG_CACHE_HOME || (home ? `${home}/.cache` : undefined);
   if (base === undefined) {
     throw new BinariesError("Cannot find a cache folder: set XDG_CACHE_HOME or HOME");
   }
-  return `${base}/holdfast/kube-${version}`;
+  return `${base}/holdfast`;
 }
 
 function binariesIn(folder: string, programs: readonly Program[], version: string): Binaries {
@@ -179,7 +195,7 @@ async function isFile(path: string): Promise<boolean> {
 
 async function hasGo(environment: Environment): Promise<boolean> {
   try {
-    const { success } = await goCommand(["version"], environment).output();
+    const { success } = await goCommand(OWN_MODULE, ["version"], environment).output();
     return success;
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return false;
@@ -187,10 +203,15 @@ async function hasGo(environment: Environment): Promise<boolean> {
   }
 }
 
-function goCommand(args: string[], environment: Environment): Deno.Command {
+/** A command of Go in a module, which links no C. */
+export function goCommand(
+  { folder }: GoModule,
+  args: readonly string[],
+  environment: Environment,
+): Deno.Command {
   return new Deno.Command("go", {
-    args,
-    cwd: SOURCE_FOLDER,
+    args: [...args],
+    cwd: folder,
     clearEnv: true,
     env: { ...environment, CGO_ENABLED: "0" },
     stdin: "null",
@@ -199,13 +220,26 @@ function goCommand(args: string[], environment: Environment): Deno.Command {
   });
 }
 
-async function buildMissing(
-  folder: string,
-  programs: readonly Program[],
-  version: string,
-  environment: Environment,
-  onProgress: (line: string) => void,
-): Promise<void> {
+/** What is to be built. */
+export interface BuildOptions {
+  /** Where the programs go. */
+  readonly folder: string;
+  readonly programs: readonly Program[];
+  /** The version that the module requires. */
+  readonly version: string;
+  readonly environment: Environment;
+  readonly onProgress: (line: string) => void;
+  /** @default {the module beside this file} */
+  readonly module?: GoModule;
+}
+
+/**
+ * Builds what the folder lacks. Of two processes one builds, and the other waits for it.
+ *
+ * @throws {BinariesError} The build failed: the last lines that Go wrote are in the message.
+ */
+export async function buildMissing(options: BuildOptions): Promise<void> {
+  const { folder, programs, onProgress } = options;
   await Deno.mkdir(folder, { recursive: true });
   // The system gives this lock back when a process dies, so that a build that was cut off blocks nobody.
   using lockFile = await Deno.open(`${folder}/.lock`, { create: true, write: true });
@@ -219,16 +253,13 @@ async function buildMissing(
     clearTimeout(waiting);
   }
   for (const program of await missingIn(folder, programs)) {
-    await build(folder, program, version, environment, onProgress);
+    await build(program, options);
   }
 }
 
 async function build(
-  folder: string,
   program: Program,
-  version: string,
-  environment: Environment,
-  onProgress: (line: string) => void,
+  { folder, version, environment, onProgress, module = OWN_MODULE }: BuildOptions,
 ): Promise<void> {
   const startedMs = performance.now();
   const seconds = () => Math.round((performance.now() - startedMs) / 1_000);
@@ -241,7 +272,17 @@ async function build(
   const unfinished = `${folder}/.${program}.${Deno.pid}`;
   try {
     const { success, stderr } = await goCommand(
-      ["build", "-trimpath", "-ldflags", linkerFlags(version), "-o", unfinished, PACKAGES[program]],
+      module,
+      [
+        "build",
+        ...module.flags,
+        "-trimpath",
+        "-ldflags",
+        linkerFlags(version),
+        "-o",
+        unfinished,
+        PACKAGES[program],
+      ],
       environment,
     ).output();
     if (!success) {
