@@ -6,6 +6,7 @@ import { grantedBody } from "../service/deployment_client.ts";
 import { ordersDatabase, ordersGroup, setStatus, stableStatus } from "../service/orders.ts";
 import { Workplace } from "../service/workplace.ts";
 import { type Figure, quantile } from "./figures.ts";
+import { openShipped } from "./shipped.ts";
 import { residentMegabytes } from "./start.ts";
 
 const GROUPS = 1_000;
@@ -17,7 +18,8 @@ const { signal } = new AbortController();
 export async function measureLoad(cluster: Cluster): Promise<readonly Figure[]> {
   await using place = await Workplace.open(cluster, "bench-load");
   const { namespace } = place;
-  const service = await place.startService();
+  await using shipped = await openShipped(place);
+  const service = await shipped.start();
   const client = await place.client(service);
   await place.untilLeading(client);
   const names = Array.from({ length: GROUPS }, (_, number) => `load-${number}`);

@@ -6,7 +6,7 @@
  */
 
 import { ISOLATED, layBundle } from "./bundles.ts";
-import type { Program } from "../service/service_process.ts";
+import type { Program, ServiceProcessOptions } from "../service/service_process.ts";
 
 /** The user and group of the image. */
 export const NOBODY = 65_534;
@@ -54,6 +54,14 @@ export async function openImage(): Promise<Image> {
       await Deno.remove(folder, { recursive: true });
     },
   };
+}
+
+/** Lets the user of the image read what Kubernetes would mount: the certificate, and who the service is. */
+export async function mount(
+  { kubeconfig, certFile, keyFile }: ServiceProcessOptions,
+): Promise<void> {
+  for (const file of [kubeconfig, certFile, keyFile]) await Deno.chmod(file, 0o444);
+  await Deno.chmod(kubeconfig.slice(0, kubeconfig.lastIndexOf("/")), 0o755);
 }
 
 /** A compiled program has its modules in it and reads each when it is imported. Deno by itself reads all at the start. */

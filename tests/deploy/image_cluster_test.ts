@@ -6,7 +6,7 @@ import { grantedBody } from "../service/deployment_client.ts";
 import type { ServiceProcess } from "../service/service_process.ts";
 import { Workplace } from "../service/workplace.ts";
 import { PERMISSIONS, readFiles } from "./bundles.ts";
-import { type Image, mayBeNobody, NOBODY, openImage } from "./image.ts";
+import { type Image, mayBeNobody, mount, NOBODY, openImage } from "./image.ts";
 import { accessesIn, beyond } from "./permission_audit.ts";
 
 const clusterTest = useCluster();
@@ -17,13 +17,6 @@ const UNSEEN = ["env LOG_STREAM", "env LOG_TOKENS", "env WS_NO_BUFFER_UTIL"];
 /** The set of `serve`, on this machine: its own listeners and the API server, and nothing else of the network. */
 function serveFlags(hosts: readonly string[]): readonly string[] {
   return permissionFlags({ serve: { ...manifest.permissions.serve, net: [...hosts] } });
-}
-
-/** Lets the user of the image read what Kubernetes would mount. */
-async function mount(place: Workplace): Promise<void> {
-  const { kubeconfig, certFile, keyFile } = place.serviceOptions();
-  for (const file of [kubeconfig, certFile, keyFile]) await Deno.chmod(file, 0o444);
-  await Deno.chmod(kubeconfig.slice(0, kubeconfig.lastIndexOf("/")), 0o755);
 }
 
 /** Every way of a request, and what a cluster asks of a pod. */
@@ -64,7 +57,7 @@ clusterTest(
   async (cluster) => {
     await using image = await openImage();
     await using place = await Workplace.open(cluster, "image");
-    await mount(place);
+    await mount(place.serviceOptions());
     const before = await inventory(image);
     const flags = serveFlags(["127.0.0.1:0", new URL(cluster.url).host]);
     const program = image.program({ flags, args: ["serve"] });
@@ -88,7 +81,7 @@ clusterTest(
   async (cluster) => {
     await using image = await openImage();
     await using place = await Workplace.open(cluster, "image-closed");
-    await mount(place);
+    await mount(place.serviceOptions());
     const program = image.program({ flags: serveFlags(["127.0.0.1:0"]), args: ["serve"] });
     await assert.rejects(
       place.startService({ HOME: "" }, program),
@@ -102,7 +95,7 @@ clusterTest(
   async (cluster) => {
     await using image = await openImage();
     await using place = await Workplace.open(cluster, "image-audit");
-    await mount(place);
+    await mount(place.serviceOptions());
     const folder = await Deno.makeTempDir({ prefix: "audit-" });
     try {
       await Deno.chmod(folder, 0o777);
