@@ -19,6 +19,7 @@ import {
   renewalPauseMs,
   timingProblem,
 } from "../../lib/client/rules.ts";
+import { healthyView } from "./views.ts";
 
 const instant = fc.integer({ min: 0, max: 1e12 });
 const offset = fc.integer({ min: 0, max: 10_000 });
@@ -158,26 +159,8 @@ Deno.test("200 to a grant without a lost answer before it means that the operati
 });
 
 const healthy: GroupView = {
-  group: "orders",
-  namespace: "db",
-  activeSite: "iad",
-  topologyGeneration: 7,
-  health: {
-    ready: true,
-    degradedReason: "",
-    replicationRunning: true,
-    replicationLagSeconds: 3,
-    recoveryPending: false,
-  },
-  operations: {
-    plannedFailover: { phase: "", reason: "" },
-    updatePhase: "",
-    restoreInPlace: "",
-    dragonflyUpgrade: "",
-  },
-  stable: true,
-  unstableReason: "",
-  leases: [],
+  ...healthyView,
+  health: { ...healthyView.health, replicationLagSeconds: 3 },
 };
 
 const wish = {

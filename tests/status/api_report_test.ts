@@ -2,28 +2,11 @@ import assert from "node:assert/strict";
 import type { GroupView } from "../../lib/client/answers.ts";
 import { apiReport, closedReport } from "../../lib/status/api_report.ts";
 import { isComplete } from "../../lib/status/report.ts";
+import { healthyView } from "../client/views.ts";
 import { NOW_MS } from "./fixtures.ts";
 
 const view: GroupView = {
-  group: "orders",
-  namespace: "database-ns",
-  activeSite: "iad",
-  topologyGeneration: 7,
-  health: {
-    ready: true,
-    degradedReason: "",
-    replicationRunning: true,
-    replicationLagSeconds: 0,
-    recoveryPending: false,
-  },
-  operations: {
-    plannedFailover: { phase: "", reason: "" },
-    updatePhase: "",
-    restoreInPlace: "",
-    dragonflyUpgrade: "",
-  },
-  stable: true,
-  unstableReason: "",
+  ...healthyView,
   leases: [{
     kind: "failover-hold",
     operationId: "op-1",
