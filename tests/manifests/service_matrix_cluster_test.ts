@@ -229,15 +229,20 @@ clusterTest(
         JSON.stringify({ namespace: "n1", auxiliary: policy() }),
       );
       const kustomize = `${folder}/out`;
-      for (const namespace of ["holdfast-check", "holdfast-check-client"]) {
+      for (const namespace of ["holdfast-check", "holdfast-check-client", "orders-app"]) {
         await cluster.createNamespace(namespace);
       }
-      const example = fileURLToPath(
-        new URL("../../deploy/examples/networkpolicy-check.yaml", import.meta.url),
-      );
-      const jobs = await runKubectl(cluster, texts, "apply", ...dryRun, "-f", example);
-      // The namespaces were not made by kubectl, and it says so.
-      assert.deepEqual([jobs.code, jobs.lines.length], [0, 5], jobs.errors);
+      const examples = new URL("../../deploy/examples/", import.meta.url);
+      for (const [name, count] of [["networkpolicy-check", 5], ["first-lease", 3]] as const) {
+        const file = fileURLToPath(new URL(`${name}.yaml`, examples));
+        const { code, lines, errors } = await runKubectl(
+          cluster,
+          texts,
+          ...["apply", ...dryRun, "-f", file],
+        );
+        // The namespaces were not made by kubectl, and it says so.
+        assert.deepEqual([code, lines.length], [0, count], errors);
+      }
 
       const code = await manifestsService({
         valuesFiles: [`${folder}/values.yaml`],
