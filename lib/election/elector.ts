@@ -248,6 +248,7 @@ export class Elector implements Candidate {
       onChange: () => this.#onTermChange(),
     });
     this.#term = term;
+    this.#metrics.renewed(clock.wall());
     this.#publish();
     return term;
   }
@@ -302,6 +303,7 @@ export class Elector implements Candidate {
       if (held === null) return term.lose(seen === null ? "deleted" : "other_holder");
       await this.#hold.renew(held, call);
       this.#trouble.recovered();
+      this.#metrics.renewed(this.#options.clock.wall());
       term.extend(sent);
     } catch (error) {
       const failure = judgeFailure(error);

@@ -6,7 +6,7 @@
 
 import { Counter, Gauge, type Metric, type Registry } from "prom-client";
 
-/** Counts what one elector does. All figures are there from the start, with 0. */
+/** Counts what one elector does. All are there from the start, with 0, but for the time of the last renewal. */
 export class ElectionMetrics {
   readonly #lease: string;
   readonly #leader: Gauge<"lease">;
@@ -16,6 +16,7 @@ export class ElectionMetrics {
   readonly #errors: Counter<"lease">;
   readonly #conflicts: Counter<"lease">;
   readonly #slowPath: Counter<"name">;
+  readonly #renewed: Gauge<"lease">;
 
   /**
    * @param registry Where the figures are registered. Those of an elector for another Lease are shared.
@@ -64,6 +65,11 @@ export class ElectionMetrics {
       "Renewals that had to read the Lease first",
       "name",
     );
+    this.#renewed = gauge(
+      "holdfast_leader_renewed_timestamp_seconds",
+      "When this replica, while it led, last wrote the Lease, in seconds since 1970",
+      "lease",
+    );
     this.#setLeading(0);
     for (const family of [this.#acquired, this.#lost, this.#errors, this.#conflicts]) {
       family.inc({ lease: leaseName }, 0);
@@ -75,6 +81,11 @@ export class ElectionMetrics {
   acquired(): void {
     this.#setLeading(1);
     this.#acquired.inc({ lease: this.#lease });
+  }
+
+  /** The Lease was written by its holder. @param wallMs When, by this machine's wall clock, in milliseconds since 1970. */
+  renewed(wallMs: number): void {
+    this.#renewed.set({ lease: this.#lease }, wallMs / 1_000);
   }
 
   /** This replica stopped leading. */

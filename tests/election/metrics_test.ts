@@ -38,6 +38,20 @@ Deno.test("the figures move at the edges of leading, and not in between", () =>
     assert.equal(await a.figure("kubernetes_leader_lost_total"), 1);
   }));
 
+Deno.test("the time of the last renewal is that of the last write that succeeded, and there is none before the first", () =>
+  inWorld(async (world) => {
+    const family = "holdfast_leader_renewed_timestamp_seconds";
+    const a = world.started("a");
+    assert.ok(Number.isNaN(await a.figure(family)));
+    await world.clock.advance(20_000);
+    const renewed = await a.figure(family);
+    const nowSeconds = world.clock.wall() / 1_000;
+    assert.ok(renewed > nowSeconds - 5 && renewed <= nowSeconds);
+    await a.stop();
+    await world.clock.advance(20_000);
+    assert.ok(await a.figure(family) <= nowSeconds + 1);
+  }));
+
 Deno.test("two electors share the families of one registry", async () => {
   const registry = new Registry();
   const [one, two] = ["one", "two"].map((name) => new ElectionMetrics(registry, name));
