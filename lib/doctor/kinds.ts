@@ -146,7 +146,8 @@ const accessReviewSchema = kubeObject.extend({
     groups: z.array(z.string()).optional(),
     resourceAttributes: z.looseObject({
       verb: z.string(),
-      group: z.string(),
+      // The core group is left out of an answer.
+      group: z.string().optional(),
       resource: z.string(),
       subresource: z.string().optional(),
       namespace: z.string().optional(),
