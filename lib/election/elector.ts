@@ -8,6 +8,8 @@
  */
 
 import type { CallOptions } from "../kube/api.ts";
+import { Announcer } from "./announcer.ts";
+import { Cadence } from "./cadence.ts";
 import { CallTrouble } from "./call_trouble.ts";
 import { type Candidate, type Leadership, LeadershipCell } from "./leadership.ts";
 import type { LeaseRecord } from "./lease_codec.ts";
@@ -18,12 +20,11 @@ import { ElectionMetrics } from "./metrics.ts";
 import {
   checkNames,
   checkTiming,
-  clipped,
   DEFAULT_TIMING,
   type ElectionTiming,
   type ElectorOptions,
 } from "./options.ts";
-import { believes, clockJumped, jittered, requestTimeoutMs } from "./policy.ts";
+import { believes, clockJumped, requestTimeoutMs } from "./policy.ts";
 import { Pulse } from "./pulse.ts";
 import { HeldTerm, type SendInstant, sendInstant, type Term } from "./term.ts";
 import { TickSpans } from "./tick_spans.ts";
@@ -53,6 +54,8 @@ export class Elector implements Candidate {
   readonly #trouble: CallTrouble;
   readonly #cell: LeadershipCell;
   readonly #spans: TickSpans;
+  readonly #announcer: Announcer;
+  readonly #cadence: Cadence;
   readonly #alarm = new Pulse();
   /** Ends every call at once: the end of the budget, or an abort. */
   readonly #hard = new AbortController();
@@ -61,7 +64,6 @@ export class Elector implements Candidate {
   #stopping = false;
   /** The watch told something to act on before the next look is due. */
   #act: "no" | "take" | "look" = "no";
-  #notBeforeMs = 0;
 
   /**
    * @throws {RangeError} A time or a name breaks a rule; the message has the rule and the values.
@@ -98,6 +100,10 @@ export class Elector implements Candidate {
       silenceMs: timing.renewDeadlineMs,
       onNews: (news) => this.#hear(news),
     });
+    const [cell, metrics] = [this.#cell, this.#metrics];
+    this.#announcer = new Announcer({ cell, metrics, logger, leaseName, identity });
+    const [hold, watch, trouble] = [this.#hold, this.#watch, this.#trouble];
+    this.#cadence = new Cadence({ timing, clock, entropy, hold, watch, trouble });
   }
 
   get leadership(): Leadership {
@@ -157,47 +163,23 @@ export class Elector implements Candidate {
 
   /** Looks at the Lease, and takes it when it may be taken. `null` when the elector stops first. */
   async #campaign(): Promise<HeldTerm | null> {
-    let lookedAtMs: number | null = null;
-    let pauses = this.#drawPauses();
+    this.#cadence.begin();
     while (!this.#stopping) {
       const seen = this.#alarm.count;
       const nowMs = this.#nowMs();
-      const dueMs = this.#nextLookMs(lookedAtMs, pauses);
+      const dueMs = this.#cadence.nextLookMs(this.#act !== "no");
       if (nowMs < dueMs) {
-        const until = { clock: this.#options.clock, atMs: this.#wakeMs(dueMs, nowMs) };
+        const until = { clock: this.#options.clock, atMs: this.#cadence.wakeMs(dueMs, nowMs) };
         await this.#alarm.wait(seen, { until });
         continue;
       }
       const told = this.#act === "take";
       this.#act = "no";
-      lookedAtMs = nowMs;
-      pauses = this.#drawPauses();
+      this.#cadence.looked(nowMs);
       const term = await this.#spans.run("follow", () => this.#tick(told));
       if (term !== null) return term;
     }
     return null;
-  }
-
-  /** When the next look at the Lease is due. */
-  #nextLookMs(lookedAtMs: number | null, pauses: { retryMs: number; leaseMs: number }): number {
-    if (this.#act !== "no" || lookedAtMs === null) return this.#notBeforeMs;
-    const soonestMs = Math.max(
-      this.#notBeforeMs,
-      lookedAtMs + Math.max(pauses.retryMs, this.#trouble.waitMs),
-    );
-    if (this.#nowMs() >= this.#watch.reliableUntilMs) return soonestMs;
-    // The watch tells every change, so a look is worth its call only once the Lease may be taken; and now and then, so
-    // that nothing rests on the watch alone.
-    return Math.max(
-      soonestMs,
-      Math.min(lookedAtMs + pauses.leaseMs, this.#hold.actableAtMs()),
-    );
-  }
-
-  /** When to think again: the next look may come earlier once the watch is not relied on any more. */
-  #wakeMs(dueMs: number, nowMs: number): number {
-    const { reliableUntilMs } = this.#watch;
-    return reliableUntilMs > nowMs ? Math.min(dueMs, reliableUntilMs) : dueMs;
   }
 
   /**
@@ -255,7 +237,7 @@ export class Elector implements Candidate {
 
   /** Renews until belief is over, or until the work has settled after a stop. */
   async #lead(term: HeldTerm): Promise<void> {
-    let dueMs = term.sentAtMs + this.#drawPauses().retryMs;
+    let dueMs = term.sentAtMs + this.#cadence.retryMs();
     while (term.isValid()) {
       const seen = this.#alarm.count;
       if (term.signal.aborted && term.settled) break;
@@ -265,7 +247,7 @@ export class Elector implements Candidate {
         continue;
       }
       this.#act = "no";
-      dueMs = nowMs + this.#drawPauses().retryMs;
+      dueMs = nowMs + this.#cadence.retryMs();
       await this.#spans.run("lead", () => this.#renew(term));
     }
     if (term.lost === null) await this.#giveUp(term);
@@ -282,7 +264,7 @@ export class Elector implements Candidate {
     term.lose(reason);
     if (reason !== "resigned") return;
     // Another replica gets its turn, and a single one whose work fails at once does not spin.
-    this.#notBeforeMs = this.#nowMs() + this.#timing.leaseDurationMs;
+    this.#cadence.rest();
     await this.#spans.run("release", () => this.#release());
   }
 
@@ -384,30 +366,8 @@ export class Elector implements Candidate {
     this.#alarm.fire();
   }
 
-  /** Tells the state, and logs and counts the edges of leading. */
   #publish(): void {
-    const term = this.#term;
-    const leading = term?.isLeading() ?? false;
-    const before = this.#cell.state.leading;
-    const { identity, leaseName, logger } = this.#options;
-    this.#cell.publish(term, {
-      leading,
-      holder: leading ? identity : this.#hold.seen?.holder ?? "",
-      // It counts on while the work of a stop is ending: an isolated task reads it from here.
-      validUntil: term !== null && term.lost === null ? term.validUntil : null,
-      draining: term !== null && term.lost !== null && !term.settled,
-    });
-    if (leading === before) return;
-    const fields = { lease: leaseName, identity: clipped(identity) };
-    if (leading) {
-      this.#metrics.acquired();
-      logger.info("This replica leads", { ...fields, token: term?.token ?? "" });
-    } else {
-      this.#metrics.lost();
-      const reason = term?.endReason ?? "stopped";
-      const write = reason === "stopped" ? logger.info : logger.warn;
-      write.call(logger, "This replica does not lead any more", { ...fields, reason });
-    }
+    this.#announcer.publish(this.#term, this.#hold.seen?.holder ?? "");
   }
 
   #failed(failure: Failure): void {
@@ -429,13 +389,6 @@ export class Elector implements Candidate {
       signal: this.#hard.signal,
       timeoutMs: requestTimeoutMs(this.#timing.renewDeadlineMs),
     };
-  }
-
-  /** The pauses until the next look, anew for each. */
-  #drawPauses(): { retryMs: number; leaseMs: number } {
-    const { retryPeriodMs, leaseDurationMs } = this.#timing;
-    const draw = Math.floor(this.#options.entropy.fraction() * 2 ** 31);
-    return { retryMs: jittered(retryPeriodMs, draw), leaseMs: jittered(leaseDurationMs, draw) };
   }
 
   /** Now, for an age that must not be too great. */
