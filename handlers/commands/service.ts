@@ -6,7 +6,6 @@
  */
 
 import { Registry } from "prom-client";
-import type { EventFigures } from "../../lib/controllers/events.ts";
 import { ControllerMetrics } from "../../lib/controllers/metrics.ts";
 import { startCertificateRotation } from "../../lib/host/certificate_rotation.ts";
 import type { Host, HostPlugin } from "../../lib/host/hooks.ts";
@@ -15,7 +14,6 @@ import { HttpMetrics } from "../../lib/host/metrics.ts";
 import type { FetchHandler, Listener, ListenerOptions } from "../../lib/host/listener.ts";
 import { startPlainListener } from "../../lib/host/plain_listener.ts";
 import { startTlsListener } from "../../lib/host/tls_listener.ts";
-import type { KubeApi } from "../../lib/kube/api.ts";
 import type { LeaseTime } from "../../lib/lease_time/lease_time.ts";
 import { leaseTimeMetrics } from "../../lib/lease_time/metrics.ts";
 import type { KubernetesPlugin } from "../../lib/plugin/plugin.ts";
@@ -37,27 +35,6 @@ export interface ServiceOptions {
   readonly leaseTime: LeaseTime;
   /** `null` when tracing is off. */
   readonly tracer: Tracer | null;
-}
-
-/** What the work of the service is made of. */
-export interface ServiceParts {
-  readonly host: Host;
-  /** Gets the metrics of the service. */
-  readonly registry: Registry;
-  /** Count the Events of the whole process. */
-  readonly events: EventFigures;
-  readonly leaseTime: LeaseTime;
-  readonly tracer: Tracer | null;
-  /** A stop waits for these requests. */
-  readonly inFlight: InFlight;
-  /** Count the requests of all servers. */
-  readonly http: HttpMetrics;
-  /** Count what the watches of the whole process tell. */
-  readonly controllers: ControllerMetrics;
-  /** The calls of requests and controllers. */
-  readonly api: KubeApi;
-  /** This process in the election. */
-  readonly identity: string;
 }
 
 /** How long a stopping listener waits for answers in flight: deploy-api 14. */

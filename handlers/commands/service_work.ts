@@ -5,11 +5,12 @@
  */
 
 import type { Hono } from "hono";
+import type { Registry } from "prom-client";
 import { AccessControl } from "../../lib/auth/access.ts";
 import { DatabaseReader } from "../../lib/auth/databases.ts";
 import { reviewMetrics } from "../../lib/auth/metrics.ts";
 import { TokenReviewer } from "../../lib/auth/token_review.ts";
-import { EventWriter } from "../../lib/controllers/events.ts";
+import { type EventFigures, EventWriter } from "../../lib/controllers/events.ts";
 import { leaseRevoked, topologyRewound } from "../../lib/controllers/group_events.ts";
 import { GroupLoop } from "../../lib/controllers/group_loop.ts";
 import { Housekeeping } from "../../lib/controllers/housekeeping.ts";
@@ -22,16 +23,21 @@ import { RevocationController } from "../../lib/controllers/revocation.ts";
 import { RewindGuard } from "../../lib/controllers/rewind_guard.ts";
 import type { GroupController } from "../../lib/controllers/group_controller.ts";
 import { Planner } from "../../lib/group/admission.ts";
+import type { ControllerMetrics } from "../../lib/controllers/metrics.ts";
 import { TopologyReader } from "../../lib/group/topology.ts";
+import type { Host } from "../../lib/host/hooks.ts";
+import type { InFlight } from "../../lib/host/in_flight.ts";
+import type { HttpMetrics } from "../../lib/host/metrics.ts";
 import type { KubeApi } from "../../lib/kube/api.ts";
 import { LeaseCoordinator } from "../../lib/lease/coordinator.ts";
 import { LeaseMetrics } from "../../lib/lease/metrics.ts";
 import { KeyedQueue } from "../../lib/lease/queue.ts";
+import type { LeaseTime } from "../../lib/lease_time/lease_time.ts";
 import { LeaseStore } from "../../lib/records/store.ts";
 import type { CoordinatorParts } from "../../lib/lease/turn.ts";
+import type { Tracer } from "../../lib/tracing/tracer.ts";
 import { createDeployApi, type DeployApiParts } from "../http/deploy.ts";
 import type { DeployEnv } from "../http/deploy_env.ts";
-import type { ServiceParts } from "./service.ts";
 import { ServingTerm } from "./serving_term.ts";
 
 /** How this program calls itself in Events. */
@@ -42,6 +48,27 @@ const LAST_EVENTS_MS = 2_000;
 
 /** Milliseconds that each phase of a planned failover lasts in the demo. */
 const DEMO_STEP_MS = 400;
+
+/** What the work of the service is made of. */
+export interface ServiceParts {
+  readonly host: Host;
+  /** Gets the metrics of the service. */
+  readonly registry: Registry;
+  /** Count the Events of the whole process. */
+  readonly events: EventFigures;
+  readonly leaseTime: LeaseTime;
+  readonly tracer: Tracer | null;
+  /** A stop waits for these requests. */
+  readonly inFlight: InFlight;
+  /** Count the requests of all servers. */
+  readonly http: HttpMetrics;
+  /** Count what the watches of the whole process tell. */
+  readonly controllers: ControllerMetrics;
+  /** The calls of requests and controllers. */
+  readonly api: KubeApi;
+  /** This process in the election. */
+  readonly identity: string;
+}
 
 /** What answers requests, and the two tasks of the leader. */
 export interface ServiceWork {

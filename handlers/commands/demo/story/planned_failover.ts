@@ -25,14 +25,18 @@ import {
   revokedAnswer,
   unstableAnswer,
 } from "./answers.ts";
-import type { DoStep, Outcome, StoryParts } from "./step.ts";
+import {
+  type DoStep,
+  LONGER_TTL_SECONDS,
+  type Outcome,
+  type StoryParts,
+  TTL_SECONDS,
+} from "./step.ts";
 
 /** The deployment that is at work when the failover is asked for. */
 const OLD_OPERATION = "orders-release-43";
 /** The deployment that begins after it. */
 const NEW_OPERATION = "billing-release-18";
-const TTL_SECONDS = 30;
-const LONGER_TTL_SECONDS = 120;
 
 /** The group's one migration Lease. */
 const SLOT = slotName(GROUP.name);

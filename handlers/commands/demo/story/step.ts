@@ -33,6 +33,11 @@ export interface StoryParts {
   readonly tell: (step: ToldStep) => void | Promise<void>;
 }
 
+/** The time to live that a deployment wishes for, in seconds. */
+export const TTL_SECONDS = 30;
+/** The one that it wishes for when its migration takes longer, in seconds. */
+export const LONGER_TTL_SECONDS = 120;
+
 /** How many steps the story has. */
 export const STEPS = 20;
 

@@ -18,12 +18,16 @@ import {
   readGrant,
   renewAnswer,
 } from "./answers.ts";
-import type { DoStep, Outcome, StoryParts } from "./step.ts";
+import {
+  type DoStep,
+  LONGER_TTL_SECONDS,
+  type Outcome,
+  type StoryParts,
+  TTL_SECONDS,
+} from "./step.ts";
 
 const ORDERS_OPERATION = "orders-release-42";
 const BILLING_OPERATION = "billing-release-17";
-const TTL_SECONDS = 30;
-const LONGER_TTL_SECONDS = 120;
 
 /** The group's one migration Lease. */
 const SLOT = slotName(GROUP.name);
