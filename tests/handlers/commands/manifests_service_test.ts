@@ -175,7 +175,7 @@ Deno.test("a file is replaced as a whole, and a folder gets one file for each ob
     assert.ok(names.includes("role-two-holdfast-keyring-escrow.yaml"));
     assert.ok(names.includes("role-holdfast.yaml"));
     const kustomization = await Deno.readTextFile(`${target}/kustomization.yaml`);
-    const listed = [...kustomization.matchAll(/^  - (.+)$/gm)].map(([, name = ""]) => name);
+    const listed = [...kustomization.matchAll(/^ {2}- (.+)$/gm)].map(([, name = ""]) => name);
     const texts = await Promise.all(listed.map((name) => Deno.readTextFile(`${target}/${name}`)));
     assert.equal(texts.join(""), stdout);
     assert.deepEqual([...listed, "kustomization.yaml"].sort(), names);
