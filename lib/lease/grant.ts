@@ -18,15 +18,8 @@ import { startDeadline } from "../runtime/clock.ts";
 import { holdName, type LeaseKind, slotName, tombstoneName } from "../records/names.ts";
 import { hashToken, type Holder, type LeaseRecord } from "../records/record.ts";
 import type { Admission } from "../group/allowance.ts";
-import {
-  decideGrant,
-  type GrantDecision,
-  judgeLook,
-  type LookSnapshot,
-  type Place,
-  type Refusal,
-  retracted,
-} from "./rules.ts";
+import { judgeLook, type LookSnapshot, retracted } from "./look_rules.ts";
+import { decideGrant, type GrantDecision, type Place, type Refusal } from "./rules.ts";
 import type { StoredRecord } from "../records/store.ts";
 import { writeTombstone } from "./tombstone.ts";
 import {

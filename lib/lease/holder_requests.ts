@@ -7,13 +7,8 @@
 import type { ConfirmedTopology, Topology, TopologyReads } from "../group/topology.ts";
 import { holdName, type LeaseKind, slotName, tombstoneName } from "../records/names.ts";
 import type { Holder, LeaseRecord } from "../records/record.ts";
-import {
-  claimedInstance,
-  decideRelease,
-  decideRenew,
-  type HolderClaim,
-  judgeLook,
-} from "./rules.ts";
+import { judgeLook } from "./look_rules.ts";
+import { claimedInstance, decideRelease, decideRenew, type HolderClaim } from "./rules.ts";
 import type { StoredRecord } from "../records/store.ts";
 import { ContendedError, mustBeSameGroup, type Refused, type RequestTurn, TRIES } from "./turn.ts";
 

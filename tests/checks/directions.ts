@@ -9,7 +9,8 @@ import type ts from "typescript";
 import { globalsOf, type Import, importsOf, type Offence, type Syntax } from "./syntax.ts";
 
 /** The files that decide and do nothing, wherever in lib they are. */
-const PURE_FILE = /^lib\/[^/]+\/(policy|rules|stability|gate|names|record|grace_period)\.ts$/;
+const PURE_FILE =
+  /^lib\/[^/]+\/((\w+_)?rules|policy|stability|gate|names|record|grace_period)\.ts$/;
 
 /** Packages that compute and do no I/O. */
 const PURE_PACKAGES = /^(zod|yaml|@noble\/hashes)(\/|$)/;

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expiresAtMs, formatTime, hashToken, type LeaseRecord } from "../../lib/records/record.ts";
 import { type Admission, blockedReason } from "../../lib/group/allowance.ts";
 import type { LeaseInstant } from "../../lib/lease_time/lease_time.ts";
+import { judgeLook, retracted } from "../../lib/lease/look_rules.ts";
 import {
   clampTtlSeconds,
   decideGrant,
@@ -11,10 +12,8 @@ import {
   type GrantRequest,
   type GrantSnapshot,
   type HolderClaim,
-  judgeLook,
   MAX_TTL_SECONDS,
   MIN_TTL_SECONDS,
-  retracted,
   settled,
   standing,
 } from "../../lib/lease/rules.ts";
