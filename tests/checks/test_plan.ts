@@ -36,7 +36,7 @@ const CLUSTER = /^tests\/cluster\//;
 const TESTS = /^tests\//;
 const PROCESS_GLOBAL =
   /^(Deno\.(Command|chdir|umask|env\.(set|delete))|process\.(chdir|env|umask))\b/;
-const PROCESS_MODULE = /^(node:)?(child_process|cluster)$/;
+const PROCESS_MODULE = /^((node:)?(child_process|cluster)|playwright-core)$/;
 
 /** Splits the arguments: paths first, and from the first option on everything is for the test runner. */
 export function selectTests(args: readonly string[]): TestSelection {

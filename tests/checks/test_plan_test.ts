@@ -9,6 +9,7 @@ const FILES: Readonly<Record<string, string>> = {
   "tests/kube/types_test.ts": `import type { Cluster } from "../cluster/cluster.ts";`,
   "tests/main_test.ts": `new Deno.Command(Deno.execPath());`,
   "tests/node_test.ts": `import { spawn } from "node:child_process"; spawn("x");`,
+  "tests/page_test.ts": `import { chromium } from "playwright-core"; chromium;`,
   "tests/env_test.ts": `Deno.env.set("A", "b");`,
   "tests/read_env_test.ts": `Deno.env.get("A");`,
   "tests/supervisor_test.ts": `import { run } from "../lib/supervisor/run.ts"; run;`,
@@ -41,7 +42,14 @@ Deno.test("a test that shares nothing runs beside others", () => {
 });
 
 Deno.test("a test that starts a process, or changes its own, runs alone", () => {
-  for (const file of ["tests/main_test.ts", "tests/node_test.ts", "tests/env_test.ts"]) {
+  for (
+    const file of [
+      "tests/main_test.ts",
+      "tests/node_test.ts",
+      "tests/page_test.ts",
+      "tests/env_test.ts",
+    ]
+  ) {
     assert.deepEqual(plan(file), {
       sideBySide: [],
       alone: [file],
@@ -81,7 +89,7 @@ Deno.test("paths select whole folders and single files, and nothing that only be
     "tests/lease/rules_test.ts",
     "tests/main_test.ts",
   ]);
-  assert.equal(testFilesIn(files, []).length, 10);
+  assert.equal(testFilesIn(files, []).length, 11);
   assert.deepEqual(testFilesIn(files, ["tests/nothing"]), []);
 });
 

@@ -77,7 +77,6 @@ function start() {
   settings.compact.checked = wished.has("compact")
     ? wished.get("compact") === "1"
     : groups.childElementCount >= MANY_GROUPS;
-  controls.hidden = false;
   controls.addEventListener("input", () => {
     remember();
     arrange();
@@ -331,6 +330,8 @@ function arrange() {
     if (group === at) at = at.nextElementSibling;
     else groups.insertBefore(group, at);
   }
+  // One group alone is neither looked for nor sorted.
+  controls.hidden = all.length < 2;
   groups.classList.toggle("compact", settings.compact.checked);
   const text = `${shown} of ${all.length} groups shown`;
   if (byId("shown").textContent !== text) byId("shown").textContent = text;
@@ -369,7 +370,9 @@ function remember() {
 
 /** @param {Element} line */
 function tellChange(line) {
-  untold.push([...line.children].slice(1).map((part) => part.textContent).join(" "));
+  // All but the time, which stands first.
+  const [, ...parts] = line.childNodes;
+  untold.push(parts.map((part) => part.textContent).join("").replace(/\s+/g, " ").trim());
   if (newsPlanned) return;
   newsPlanned = true;
   setTimeout(tellNews, 1_000);

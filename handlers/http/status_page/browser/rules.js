@@ -50,6 +50,9 @@ export function isWanted({ attention, expires, words }, { find, show }) {
   return find.toLowerCase().split(/\s+/).every((word) => words.includes(word));
 }
 
+/** `orders-9` comes before `orders-10`. */
+const names = new Intl.Collator("en", { numeric: true });
+
 /**
  * Says which of two groups comes first.
  *
@@ -68,7 +71,7 @@ export function byWish(sort) {
   return (a, b) => {
     const [first, second] = [rank(a), rank(b)];
     if (first !== second) return first < second ? -1 : 1;
-    return a.key === b.key ? 0 : a.key < b.key ? -1 : 1;
+    return names.compare(a.key, b.key);
   };
 }
 
