@@ -38,7 +38,7 @@ export const configSchema = z.strictObject({
     ),
     tls: address(
       ":8443",
-      "Where `/deploy/v1` is served, with TLS. Used when `tls.cert_file` and `tls.key_file` are given.",
+      "Where `/deploy/v1` and `/keyring/escrow` are served, with TLS. Used when `tls.cert_file` and `tls.key_file` are given.",
     ),
   }).prefault({}),
   tls: z.strictObject({
