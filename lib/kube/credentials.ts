@@ -47,6 +47,14 @@ export function staticToken(token: string): Credentials {
   };
 }
 
+/**
+ * Says whether a text can be a bearer token: visible ASCII characters and nothing else. Anything else can be in no header,
+ * and the platform quotes it when it says so.
+ */
+export function isToken(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text);
+}
+
 /** What a {@linkcode TokenFile} is made of. */
 export interface TokenFileParts {
   readonly path: string;
@@ -97,7 +105,7 @@ export class TokenFile implements Credentials {
     const { path, readTextFile, clock, logger } = this.#parts;
     try {
       const token = (await readTextFile(path)).trim();
-      if (token === "") throw this.#unreadable();
+      if (!isToken(token)) throw this.#unreadable();
       this.#token = token;
       this.#readAtMs = clock.monotonic();
     } catch {
@@ -111,7 +119,7 @@ export class TokenFile implements Credentials {
 
   #unreadable(): ClusterConfigError {
     return new ClusterConfigError(
-      `Cannot read a token from ${this.#parts.path}: it must be a readable file that holds one`,
+      `Cannot read a token from ${this.#parts.path}: it must be a readable file that holds one, of visible ASCII characters`,
     );
   }
 }

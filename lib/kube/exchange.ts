@@ -268,9 +268,9 @@ export class Exchange {
     const { method, path, body, contentType } = call;
     const headers = new Headers({ accept: "application/json", "user-agent": userAgent });
     if (body !== undefined) headers.set("content-type", contentType ?? "application/json");
-    const ask = (signal: AbortSignal) => credentials.headers(signal);
+    const ask = async (signal: AbortSignal) => headersOf(await credentials.headers(signal));
     const secret = await this.#secret(call, deadline.signal, ask);
-    for (const [name, value] of Object.entries(secret)) headers.set(name, value);
+    for (const [name, value] of secret) headers.set(name, value);
     return new Request(baseUrl + path, {
       method,
       headers,
@@ -311,4 +311,13 @@ async function readAnswer(response: Response, signal: AbortSignal): Promise<Answ
     body: await readText(body, signal),
     retryAfterMs: readRetryAfter(headers.get("retry-after"), serverDateMs),
   };
+}
+
+/** The platform quotes a value that no header can hold, and these are secret. */
+function headersOf(secret: Readonly<Record<string, string>>): Headers {
+  try {
+    return new Headers({ ...secret });
+  } catch {
+    throw new TypeError("Cannot send the credentials as a header must be able to hold them");
+  }
 }

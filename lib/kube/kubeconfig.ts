@@ -15,6 +15,7 @@ import { ClusterConfigError } from "./connect_errors.ts";
 import type { ClientCertificate, ConnectionOptions, PemSource } from "./connection.ts";
 import {
   type Credentials,
+  isToken,
   NO_CREDENTIALS,
   type ReadTextFile,
   staticToken,
@@ -258,7 +259,7 @@ async function identityOf(
   const clientCertificate = await certificateOf(user, name, path, options);
   const plugin = pluginOf(user, name, path);
   if (plugin === null || user.token !== undefined || user.tokenFile !== undefined) {
-    const credentials = credentialsOf(user, path, options);
+    const credentials = credentialsOf(user, name, path, options);
     return { credentials, clientCertificate, runsCommands: false };
   }
   const { PluginCredentials } = await import("./plugin_credentials.ts");
@@ -274,13 +275,18 @@ async function identityOf(
 
 function credentialsOf(
   { token, tokenFile }: z.infer<typeof userSchema>,
+  name: string,
   path: string,
   options: KubeconfigOptions,
 ): Credentials {
   if (tokenFile !== undefined) {
     return new TokenFile({ ...options, path: resolve(path, tokenFile) });
   }
-  return token === undefined ? NO_CREDENTIALS : staticToken(token);
+  if (token === undefined || token === "") return NO_CREDENTIALS;
+  if (isToken(token)) return staticToken(token);
+  throw new ClusterConfigError(
+    `Cannot use user ${name} of the kubeconfig ${path}: its token must be of visible ASCII characters`,
+  );
 }
 
 function pluginOf(

@@ -309,6 +309,12 @@ Deno.test("a kubeconfig that cannot be used says where and what would be right",
       /Cannot read \/no\.crt, which the kubeconfig \/k names as certificate-authority/,
     ],
     [user({ token: 5 }), /at user u, token/],
+    ...[" ", `${SECRET_TEXT}\n`, `${SECRET_TEXT} ${SECRET_TEXT}`, `é${SECRET_TEXT}`].map((
+      token,
+    ): [string, RegExp] => [
+      user({ token }),
+      /Cannot use user u of the kubeconfig \/k: its token must be of visible ASCII characters/,
+    ]),
     [
       user({ username: "me", password: SECRET_TEXT }),
       /user u .* username, password must be left out/,

@@ -73,13 +73,14 @@ Deno.test("a file that cannot be read leaves the last token in use, with one war
 });
 
 Deno.test("a file that never held a token is an error that names it", async () => {
-  for (const content of ["", "\n", new Error(SECRET_TEXT)]) {
+  const noToken = [`${SECRET_TEXT}\n${SECRET_TEXT}`, `${SECRET_TEXT} x`, `${SECRET_TEXT}é`, "a\0b"];
+  for (const content of ["", "\n", ...noToken, new Error(SECRET_TEXT)]) {
     const { token, credentials } = tokenFile(content);
     const fault = (error: unknown) => {
       assert.ok(error instanceof ClusterConfigError);
       assert.equal(
         error.message,
-        "Cannot read a token from /token: it must be a readable file that holds one",
+        "Cannot read a token from /token: it must be a readable file that holds one, of visible ASCII characters",
       );
       return true;
     };

@@ -292,6 +292,14 @@ Deno.test("credentials that cannot be had are an error of their own, and nothing
   await failure(write(once), CredentialsError);
 });
 
+Deno.test("credentials that no header can hold are that error too, and it does not quote them", async () => {
+  const headers = () => Promise.resolve({ authorization: `Bearer ${SECRET_TEXT}\n${SECRET_TEXT}` });
+  const made = setup([], { credentials: { headers, refresh: () => Promise.resolve(false) } });
+  const error = await failure(write(made), CredentialsError);
+  assert.equal(error.mayHaveLanded, false);
+  assert.ok(!`${error}${error.stack}${error.cause}`.includes(SECRET_TEXT));
+});
+
 Deno.test("credentials that hang end with the call's time, and nothing has landed", async () => {
   const never = () => new Promise<never>(() => {});
   const made = setup([], { credentials: { headers: never, refresh: never } });
