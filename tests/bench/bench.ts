@@ -14,6 +14,7 @@ import { type Figure, line } from "./figures.ts";
 import { measureElection } from "./election.ts";
 import { measureHandOver } from "./hand_over.ts";
 import { measureLoad } from "./load.ts";
+import { measurePage } from "./page.ts";
 import { measureReactions } from "./reactions.ts";
 import { measureRenewals } from "./renewals.ts";
 import { measureStart } from "./start.ts";
@@ -25,6 +26,7 @@ const benches: Readonly<Record<string, (cluster: Cluster) => Promise<readonly Fi
   election: measureElection,
   "hand-over": measureHandOver,
   load: measureLoad,
+  page: measurePage,
 };
 
 const names = Deno.args.length > 0 ? Deno.args : Object.keys(benches);

@@ -53,11 +53,7 @@ export async function startChromium(path: string): Promise<Browser> {
 
 /** One browser for all tests of a file: each gets a context of its own, as a new user has it. */
 let shared: Promise<Browser> | null = null;
-
-Deno.test.afterAll(async () => {
-  await (await shared)?.close();
-  shared = null;
-});
+let prepared = false;
 
 /**
  * A test with a browser. What it opens there is closed after it.
@@ -66,7 +62,11 @@ Deno.test.afterAll(async () => {
  */
 export function browserTest(name: string, run: (browser: Browser) => Promise<void>): void {
   const path = findChromium((variable) => Deno.env.get(variable), isFile);
-  if (path === null) print(MISSING);
+  if (!prepared) {
+    prepared = true;
+    if (path === null) print(MISSING);
+    Deno.test.afterAll(async () => await (await shared)?.close());
+  }
   Deno.test({
     name,
     ignore: path === null,
@@ -84,7 +84,8 @@ export function browserTest(name: string, run: (browser: Browser) => Promise<voi
   });
 }
 
-function isFile(path: string): boolean {
+/** True for a file that is there. */
+export function isFile(path: string): boolean {
   try {
     return Deno.statSync(path).isFile;
   } catch {

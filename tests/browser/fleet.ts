@@ -42,22 +42,39 @@ function putOne(fake: FakeCluster, name: string, index: number): void {
       putLease(fake, name, { kind: "failover-hold", ttlMs: 70_000 });
       break;
     }
-    case 2: {
-      const [active] = stableStatus.sites;
-      const conditions = [
-        ...stableStatus.conditions,
-        { type: "Degraded", status: "True", reason: "ReplicationBroken", message: "" },
-      ];
-      const broken = { name: "pdx", state: "read-only", replicating: false };
-      putGroup(fake, name, { conditions, sites: [active, broken] });
+    case 2:
+      putGroup(fake, name, broken());
       break;
-    }
     case 3:
       putGroup(fake, name, lagging(4));
       putLease(fake, name, { ttlMs: 20_000 });
       break;
     default:
       putGroup(fake, name, lagging(index % 3));
+  }
+}
+
+function broken(more: { readonly secondsBehindSource?: number } = {}) {
+  const [active] = stableStatus.sites;
+  const degraded = { type: "Degraded", status: "True", reason: "ReplicationBroken", message: "" };
+  const standby = { name: "pdx", state: "read-only", replicating: false, ...more };
+  return { conditions: [...stableStatus.conditions, degraded], sites: [active, standby] };
+}
+
+/** Changes a group of the fleet a little: its lag, or the time of its lease. @param round Makes a difference. */
+export function changeOne(fake: FakeCluster, index: number, round: number): void {
+  const name = groupName(index);
+  switch (index % 16) {
+    case 0:
+    case 1:
+    case 3:
+      putLease(fake, name, { ttlMs: 90_000 });
+      break;
+    case 2:
+      putGroup(fake, name, broken({ secondsBehindSource: 100 + round }));
+      break;
+    default:
+      putGroup(fake, name, lagging(100 + round));
   }
 }
 

@@ -33,7 +33,14 @@ const MANY_GROUPS = 30;
  * @property {string[]} [keep] The ids of all that `into` has.
  */
 
-/** @type {{ trustedTypes?: { createPolicy(name: string, rules: { createHTML(text: string): string }): { createHTML(text: string): string } } }} */
+/**
+ * What of the browser's trusted types is used.
+ *
+ * @typedef {{ createHTML(text: string): string }} Policy
+ * @typedef {{ trustedTypes?: { createPolicy(name: string, rules: Policy): Policy } }} TrustedTypes
+ */
+
+/** @type {typeof globalThis & TrustedTypes} */
 const { trustedTypes } = globalThis;
 /** The one place where text becomes HTML. What the server drew is escaped. */
 const policy = trustedTypes?.createPolicy("holdfast", { createHTML: (text) => text });
