@@ -22,11 +22,11 @@ import { escrowBearer } from "../../lib/escrow/token.ts";
 import type { FetchHandler } from "../../lib/host/listener.ts";
 import { rawTarget } from "../../lib/host/raw_target.ts";
 import { KubeError } from "../../lib/kube/errors.ts";
-import { startDeadline } from "../../lib/runtime/clock.ts";
 import type { LogFields } from "../../lib/runtime/log.ts";
 import { answer } from "./answers.ts";
 import { parseJson, readLimited } from "./limited_body.ts";
 import { type AuxLogParts, logAuxExchange, remoteOf } from "./middleware/aux_log.ts";
+import { startRequest } from "./middleware/deadline.ts";
 
 /** What the escrow's way in is made of. */
 export interface EscrowAppParts extends AuxLogParts {
@@ -119,8 +119,8 @@ export function createEscrowApp(parts: EscrowAppParts): FetchHandler {
     if (token === null) return refusal(401, "bearer token required", "rejected");
     const of = { namespace, group, site };
     try {
-      // Not the client's signal: a sidecar that gives up half way must not cost its keyring.
-      using limit = startDeadline(clock, requestTimeoutMs);
+      // A push that outlives its client could come after the one that the client sends next, and be the newest.
+      using limit = startRequest(clock, requestTimeoutMs, request.signal);
       const push = { site: of, token, keyring, digest };
       return told(of, await target.push(push, { signal: limit.signal }));
     } catch (error) {

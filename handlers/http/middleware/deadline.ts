@@ -1,5 +1,5 @@
 import type { MiddlewareHandler } from "hono";
-import { type Clock, startDeadline } from "../../../lib/runtime/clock.ts";
+import { type Clock, type Deadline, startDeadline } from "../../../lib/runtime/clock.ts";
 import type { DeployEnv } from "../deploy_env.ts";
 
 /** The client closed its connection before it had its answer. */
@@ -8,6 +8,32 @@ export class ClientGoneError extends Error {
   constructor() {
     super("Cannot answer as the client is gone");
   }
+}
+
+/**
+ * Starts the time of a request: its signal aborts when that is over, or when the client is gone. An abort is always told by
+ * an error.
+ *
+ * @param limitMs Milliseconds.
+ * @param client The signal of the request. The listener's own reason is a text, and hono hands that to nobody.
+ */
+export function startRequest(clock: Clock, limitMs: number, client: AbortSignal): Deadline {
+  const gone = new AbortController();
+  const leave = () => gone.abort(new ClientGoneError());
+  if (client.aborted) leave();
+  client.addEventListener("abort", leave, { once: true });
+  const limit = startDeadline(clock, limitMs, gone.signal);
+  return {
+    signal: limit.signal,
+    at: limit.at,
+    get expired() {
+      return limit.expired;
+    },
+    [Symbol.dispose]() {
+      limit[Symbol.dispose]();
+      client.removeEventListener("abort", leave);
+    },
+  };
 }
 
 /**
@@ -20,15 +46,8 @@ export class ClientGoneError extends Error {
  */
 export function deadline(clock: Clock, limitMs: number): MiddlewareHandler<DeployEnv> {
   return async function deadline(c, next) {
-    // The listener's own reason is a text. What is thrown must be an error, or hono hands it to nobody.
-    const gone = new AbortController();
-    const client = c.req.raw.signal;
-    const leave = () => gone.abort(new ClientGoneError());
-    if (client.aborted) leave();
-    client.addEventListener("abort", leave, { once: true });
-    using limit = startDeadline(clock, limitMs, gone.signal);
+    using limit = startRequest(clock, limitMs, c.req.raw.signal);
     c.set("signal", limit.signal);
     await next();
-    client.removeEventListener("abort", leave);
   };
 }

@@ -45,6 +45,7 @@ interface Wish {
   readonly raw?: BodyInit;
   readonly authorization?: string | null;
   readonly method?: string;
+  readonly signal?: AbortSignal;
 }
 
 /** The escrow as a replica has it. */
@@ -90,9 +91,12 @@ class Replica implements Disposable {
     this.#app = createTlsApp({ deploy: null, escrow: app, inFlight: new InFlight() });
   }
 
-  async send({ body = BODY, raw, authorization = `Bearer ${TOKEN}`, method = "POST" }: Wish = {}) {
+  async send(
+    { body = BODY, raw, authorization = `Bearer ${TOKEN}`, method = "POST", signal }: Wish = {},
+  ) {
     const request = new Request("https://service/keyring/escrow?namespace=other", {
       method,
+      signal,
       ...(method === "GET" || method === "HEAD" ? {} : { body: raw ?? JSON.stringify(body) }),
       headers: authorization === null ? {} : { Authorization: authorization },
     });
@@ -480,6 +484,23 @@ Deno.test("a push ends after its time, with its write stored: the next one finds
   hang.remove();
   assert.equal(JSON.parse((await replica.send()).text).version, 1);
 });
+
+for (const verb of ["list", "create"]) {
+  Deno.test(`a push ends with its client while it waits for a ${verb}, so that it cannot come after the next one`, async () => {
+    using replica = new Replica();
+    const slow = replica.fake.faults.add({ verb, resource: "secrets", fault: { type: "hang" } });
+    const client = new AbortController();
+    const answer = replica.send({ signal: client.signal });
+    while (slow.hits === 0) await replica.clock.advance(0);
+    client.abort("Client connection prematurely closed.");
+    assert.equal((await answer).status, 500);
+    assert.match(replica.logged("keyring escrow: store failed")[0] ?? "", /"ClientGoneError"/);
+    slow.remove();
+    const next = await replica.send({ body: { ...BODY, keyring: keyringOf("the next") } });
+    assert.equal(JSON.parse(next.text).version, 1);
+    assert.deepEqual(Object.values(storedKeyrings(replica.fake)), [keyringOf("the next")]);
+  });
+}
 
 Deno.test("a group that is made anew while a keyring is stored gets it as its own", async () => {
   using replica = new Replica();
