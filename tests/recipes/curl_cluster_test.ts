@@ -1,0 +1,210 @@
+/**
+ * The recipe of curl and jq: deploy-api 16.8 in a shell script, against the service as a process.
+ */
+
+import assert from "node:assert/strict";
+import { setStatus } from "../service/orders.ts";
+import { clusterTest } from "../cluster/cluster_test_support.ts";
+import { livingOf, untilGone } from "../handlers/commands/run_process.ts";
+import { end } from "../package/node_project.ts";
+import { example, Program, type RecipeGroup, RecipePlace } from "./recipe_place.ts";
+
+const { signal } = new AbortController();
+
+const SCRIPT = example("curl/under-lease.sh");
+
+/** Says which process group it is, and works for long. */
+const WORK = 'echo "pid $$"; sleep 300';
+
+async function missing(tool: string): Promise<boolean> {
+  const { code } = await end("sh", ["-c", `command -v ${tool}`], ".");
+  return code !== 0;
+}
+
+const lacking = (await Promise.all(["bash", "curl", "jq"].map(missing))).some(Boolean);
+
+const test = (name: string, body: (place: RecipePlace) => Promise<void>) =>
+  lacking ? Deno.test.ignore(name, () => {}) : clusterTest(name, async (cluster) => {
+    await using place = await RecipePlace.open(cluster, "recipe-curl");
+    await body(place);
+  });
+
+test("a command under both leases, signals, revocations and refusals: each with its exit code, and no lease is left behind", async (place) => {
+  // They are side by side, each on a group of its own: most of the time they wait.
+  await Promise.all([
+    runsAndReleases(place),
+    passesSignalsOn(place),
+    stopsWhenRevoked(place),
+    saysWhyNot(place),
+  ]);
+});
+
+function start(
+  { env }: RecipeGroup,
+  script: string,
+  more: Readonly<Record<string, string>> = {},
+): Program {
+  const quick = { HOLDFAST_TTL_SECONDS: "8", HOLDFAST_WAIT_SECONDS: "20" };
+  return new Program([SCRIPT, "sh", "-c", script], { env: { ...env, ...quick, ...more } });
+}
+
+/** The leases are renewed beyond their ttl, and released; the exit code is the command's. */
+async function runsAndReleases(place: RecipePlace): Promise<void> {
+  const group = await place.group("curl-ok");
+  const script = 'echo "$HOLDFAST_TOPOLOGY_GENERATION|$HOLDFAST_ACTIVE_SITE|$HOLDFAST_FENCE|' +
+    '$HOLDFAST_OPERATION_ID"; test -f "$HOLDFAST_PHASE_FILE" || exit 9; sleep 10; exit 7';
+  await using run = start(group, script);
+  await run.said(/^7\|iad\|\d+\|[0-9a-f-]{36}$/m);
+  assert.deepEqual(await place.held("curl-ok"), ["migration", "failover-hold"]);
+  const { code, stderr } = await run.ended();
+  assert.equal(code, 7, stderr);
+  assert.deepEqual(
+    await place.held("curl-ok"),
+    [],
+    "It was renewed beyond its ttl of 8 s, and released",
+  );
+
+  await using failing = start(group, 'echo ddl > "$HOLDFAST_PHASE_FILE"; exit 3');
+  assert.equal((await failing.ended()).code, 3);
+  assert.deepEqual(
+    await place.held("curl-ok"),
+    ["migration"],
+    "Nobody builds on a schema that nobody has looked at",
+  );
+  const secret = await end("sh", ["-c", "ls /tmp/tmp.*/phase 2>/dev/null"], ".");
+  assert.equal(secret.stdout, "", "No file is left behind");
+}
+
+/** 115 before DDL and 116 after; the command is gone with all its children. */
+async function stopsWhenRevoked(place: RecipePlace): Promise<void> {
+  const groups = [await place.group("curl-115"), await place.group("curl-116")] as const;
+  await using before = start(groups[0], `${WORK} & sleep 300`);
+  await using after = start(
+    groups[1],
+    `echo ddl > "$HOLDFAST_PHASE_FILE"; trap "" TERM; ${WORK}; sleep 300`,
+  );
+  const pids = [];
+  for (const run of [before, after]) pids.push(Number((await run.said(/^pid (\d+)$/m))[1]));
+  await place.failOver("curl-115", "curl-116");
+  const [first, second] = await Promise.all([before.ended(), after.ended()]);
+  assert.equal(first.code, 115, first.stderr);
+  assert.match(first.stderr, /revoked \(topology_changed\): the command is stopped/);
+  assert.equal(second.code, 116, second.stderr);
+  assert.match(second.stderr, /verify the schema by hand/);
+  for (const pid of pids) assert.deepEqual(await livingOf(pid), []);
+}
+
+test("a service that is away stops the command before its lease ends; before the grant it is 111, and nothing runs", async (place) => {
+  const group = await place.group("curl-away");
+  await using run = start(group, `trap "" TERM; ${WORK}; sleep 300`);
+  const [, pid] = await run.said(/^pid (\d+)$/m);
+  // It is tried for ten seconds.
+  const elsewhere = { HOLDFAST_URL: "https://127.0.0.1:1", HOLDFAST_WAIT_SECONDS: "0" };
+  await using never = start(group, "echo ran", elsewhere);
+  place.caller.service.kill("SIGSTOP");
+  const stoppedMs = performance.now();
+  await untilGone(Number(pid), 15_000);
+  assert.ok(
+    performance.now() - stoppedMs < 8_000,
+    "The own deadline is at most a ttl after the last sending",
+  );
+  place.caller.service.kill("SIGCONT");
+  const { code, stderr } = await run.ended();
+  assert.equal(code, 115, stderr);
+  assert.match(stderr, /its deadline is near and no renewal succeeded/);
+
+  const away = await never.ended();
+  assert.deepEqual([away.code, away.stdout], [111, ""], away.stderr);
+});
+
+/** Held by another is 113, not stable 114, not allowed 112: with the reason, and nothing runs. */
+async function saysWhyNot(place: RecipePlace): Promise<void> {
+  const held = await place.group("curl-held");
+  await using holder = start(held, WORK);
+  await holder.said(/^pid/m);
+  const stranger = { HOLDFAST_TOKEN_FILE: await place.strangersToken() };
+  await using refusedOne = start(held, "echo ran", stranger);
+  const forbidden = await refusedOne.ended();
+  assert.deepEqual([forbidden.code, forbidden.stdout], [112, ""], forbidden.stderr);
+
+  const short = { HOLDFAST_WAIT_SECONDS: "1" };
+  const unstable = await place.group("curl-unstable");
+  const { namespace } = place.caller;
+  const name = { namespace, name: "curl-unstable" };
+  await setStatus(place.cluster.adminApi, name, { updatePhase: "UpdateReplica" }, signal);
+  await using second = start(held, "echo ran", short);
+  await using third = start(unstable, "echo ran", short);
+  const waited = await third.ended();
+  assert.deepEqual([waited.code, waited.stdout], [114, ""], waited.stderr);
+  assert.match(waited.stderr, /not stable: OrderedUpdate/);
+  const refused = await second.ended();
+  assert.deepEqual([refused.code, refused.stdout], [113, ""], refused.stderr);
+  assert.match(refused.stderr, /held by operation [0-9a-f-]{36} until 20/);
+}
+
+/** The leases are released after the command has ended by itself. */
+async function passesSignalsOn(place: RecipePlace): Promise<void> {
+  const group = await place.group("curl-signal");
+  await using run = start(
+    group,
+    'trap "echo asked; exit 42" TERM; echo ready; while :; do sleep 0.1; done',
+  );
+  await run.said(/^ready$/m);
+  run.kill("SIGTERM");
+  const { code, stdout } = await run.ended();
+  assert.equal(code, 42);
+  assert.match(stdout, /^asked$/m);
+  assert.deepEqual(await place.held("curl-signal"), []);
+}
+
+Deno.test({
+  name: "bad settings end with one line and 2, a command that does not exist with 127",
+  ignore: lacking,
+  async fn() {
+    const folder = await Deno.makeTempDir();
+    try {
+      await Deno.writeTextFile(`${folder}/ca.crt`, "-----BEGIN CERTIFICATE-----\n");
+      await Deno.writeTextFile(`${folder}/token`, "t\n");
+      const env = {
+        PATH: Deno.env.get("PATH") ?? "",
+        HOLDFAST_URL: "https://127.0.0.1:1",
+        HOLDFAST_CA_FILE: `${folder}/ca.crt`,
+        HOLDFAST_TOKEN_FILE: `${folder}/token`,
+        HOLDFAST_GROUP: "orders",
+        HOLDFAST_INSTANCE: "orders-app",
+      };
+      const table:
+        readonly (readonly [Record<string, string>, readonly string[], number, RegExp])[] = [
+          [{}, [], 2, /Usage/],
+          [{ HOLDFAST_URL: "" }, ["true"], 2, /HOLDFAST_URL is not set/],
+          [{ HOLDFAST_URL: "http://h" }, ["true"], 2, /must begin with https/],
+          [{ HOLDFAST_GROUP: "Orders" }, ["true"], 2, /HOLDFAST_GROUP must be lower-case/],
+          [{ HOLDFAST_INSTANCE: 'a","x":"' }, ["true"], 2, /HOLDFAST_INSTANCE must be/],
+          [{ HOLDFAST_CA_FILE: `${folder}/token` }, ["true"], 2, /certificates in PEM form/],
+          [{ HOLDFAST_TTL_SECONDS: "5" }, ["true"], 2, /from 8 to 120/],
+          [{ HOLDFAST_TTL_SECONDS: "121" }, ["true"], 2, /from 8 to 120/],
+          [{ HOLDFAST_WAIT_SECONDS: "-1" }, ["true"], 2, /HOLDFAST_WAIT_SECONDS/],
+          [{ HOLDFAST_TOKEN_FILE: "/none" }, ["true"], 112, /token cannot be read/],
+          [{}, ["no-such-command-here"], 127, /no such command: nothing was acquired/],
+        ];
+      for (const [change, args, code, text] of table) {
+        const run = new Program([SCRIPT, ...args], { env: { ...env, ...change } });
+        const ended = await run.ended();
+        assert.equal(ended.code, code, ended.stderr);
+        assert.match(ended.stderr, text);
+        assert.equal(ended.stderr.trim().split("\n").length, 1);
+      }
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
+});
+
+Deno.test({
+  name: "ShellCheck finds nothing in the scripts of the recipes",
+  ignore: await missing("shellcheck"),
+  async fn() {
+    const { code, stdout } = await end("shellcheck", ["--severity=style", SCRIPT], ".");
+    assert.equal(code, 0, stdout);
+  },
+});
