@@ -8,6 +8,7 @@
 import { ACCESS } from "./access_contract.ts";
 import { CLIENT } from "./client_contract.ts";
 import { CUSTOM_RESOURCES } from "./custom_resources_contract.ts";
+import { LIBRARY } from "./library_contract.ts";
 import { READS } from "./reads_contract.ts";
 import type { Assertion } from "./scope.ts";
 import { WATCHES } from "./watch_contract.ts";
@@ -21,4 +22,5 @@ export const CONTRACT: readonly Assertion[] = [
   ...WATCHES,
   ...ACCESS,
   ...CLIENT,
+  ...LIBRARY,
 ];
