@@ -190,12 +190,16 @@ Deno.test("an outage of the API server keeps what was known, and is told in the 
   await rig.clock.advance(5_000);
   assert.deepEqual(rig.groups.keys(), ["db/a"]);
   assert.ok(rig.logger.lines.some(({ message }) => message === "watch failed"));
+  assert.deepEqual(rig.groups.troubles, [
+    "This replica's watch of mysqlfailovergroups fails (unavailable): what is shown may be old",
+  ]);
   broken.remove();
   outage.remove();
   rig.fake.seed(MYSQL_FAILOVER_GROUPS, group("a", "pdx"));
   await rig.clock.advance(60_000);
   await rig.settle();
   assert.equal(rig.groups.sight("db/a")?.group.status?.activeSite, "pdx");
+  assert.deepEqual(rig.groups.troubles, []);
 });
 
 Deno.test("a store that went back in time is shown as it is", async () => {
@@ -241,6 +245,29 @@ Deno.test("a group that cannot be read is not shown, is told in the log, and har
   rig.fake.seed(MYSQL_FAILOVER_GROUPS, group("a", "pdx"));
   await rig.settle();
   assert.deepEqual(heard.take(), ["watch: db/a ->pdx"]);
+});
+
+Deno.test("a group that could not be read from the start is told when it can be, and when it is gone", async () => {
+  await using rig = new ViewRig();
+  const odd = (name: string) => ({
+    metadata: { name, namespace: NAMESPACE },
+    spec: { sites: SITES },
+    status: { topologyGeneration: 2 ** 52 },
+  });
+  rig.fake.seed(ANY_GROUPS, odd("a"));
+  rig.fake.seed(ANY_GROUPS, odd("b"));
+  const heard = new Heard();
+  rig.groups.subscribe(heard.hear);
+  await rig.start();
+  assert.deepEqual(heard.take(), ["initial: db/a ->-, db/b ->-"]);
+  assert.deepEqual([...rig.groups.unreadable.keys()], ["db/a", "db/b"]);
+  rig.fake.seed(MYSQL_FAILOVER_GROUPS, group("a"));
+  await rig.settle();
+  assert.deepEqual(heard.take(), ["watch: db/a ->iad"]);
+  rig.fake.remove(MYSQL_FAILOVER_GROUPS, { namespace: NAMESPACE, name: "b" });
+  await rig.clock.advance(600_000);
+  await rig.settle();
+  assert.deepEqual([...rig.groups.unreadable.keys()], []);
 });
 
 Deno.test("the end leaves no timer behind", async () => {
