@@ -20,8 +20,10 @@ const RULES = ["no-floating-promises", "no-misused-promises"] as const;
 /** What does not exist as a file: the types of the runtime. */
 const RUNTIME_TYPES = pathOf(new URL("deno.d.ts", ROOT));
 
-/** Deno imports a file of this kind as text (`with { type: "text" }`); the compiler by itself knows of no such module. */
-const TEXT_MODULES = `declare module "*.yaml" { const text: string; export default text; }`;
+/** Deno imports files of these kinds as text (`with { type: "text" }`); the compiler by itself knows of no such modules. */
+const TEXT_MODULES = ["yaml", "css", "svg"].map((kind) =>
+  `declare module "*.${kind}" { const text: string; export default text; }`
+).join("\n");
 
 /** Our own rooms by the names that users import them by, which Deno reads from `exports`. */
 const OWN_ROOMS: Readonly<Record<string, string[]>> = Object.fromEntries(
@@ -71,6 +73,8 @@ function createProgram(paths: readonly string[], types: string): ts.Program {
     skipLibCheck: true,
     paths: { ...OWN_ROOMS },
     allowImportingTsExtensions: true,
+    // What runs in a browser is written as it is served.
+    allowJs: true,
     jsx: ts.JsxEmit.ReactJSX,
     jsxImportSource: "hono/jsx",
   };
