@@ -1,15 +1,25 @@
 /** Whole applications as processes, on a real API server, with the rights that are generated for them. */
 
 import assert from "node:assert/strict";
+import { Hono } from "hono";
+import { z } from "zod";
+import { systemClock, systemEntropy } from "../../handlers/commands/system.ts";
+import { configSchema } from "../../lib/config/schema.ts";
 import { EVENTS, LEASES } from "../../lib/kube/mod.ts";
 import { rbacRules } from "../../lib/manifests/mod.ts";
+import { createHost, kubernetes, type KubernetesEnv } from "../../lib/plugin/mod.ts";
+import { silentLogger } from "../../lib/runtime/log.ts";
+import { TestSystem } from "../../lib/testing/test_system.ts";
 import { useCluster } from "../cluster/cluster_test_support.ts";
 import { pause } from "../cluster/keeper.ts";
 import { longestGapMs, overlaps } from "../election/beliefs.ts";
 import { CandidateProcesses } from "../election/candidate_process.ts";
+import { answerOf } from "../host/host_world.ts";
+import { eventually } from "../host/support.ts";
 
 const clusterTest = useCluster({ crds: false });
 const TIMING = { leaseDurationMs: 4_000, renewDeadlineMs: 3_000, retryPeriodMs: 1_000 };
+const Page = z.looseObject({ version: z.looseObject({ gitVersion: z.string() }) });
 const HOW = {
   program: new URL("replica_program.ts", import.meta.url),
   rules: rbacRules({ leaseName: "app", events: true }),
@@ -52,5 +62,50 @@ clusterTest(
       "Started",
       "Stopping",
     ]);
+  },
+);
+
+clusterTest(
+  "an application finds its client and its health on a real API server",
+  async (cluster) => {
+    const namespace = "state";
+    await cluster.createNamespace(namespace);
+    const app = new Hono<KubernetesEnv>();
+    app.get("/", async (c) => {
+      const { api, mode, podInfo } = c.var.kubernetes;
+      const version = await api?.version({ signal: c.req.raw.signal });
+      return c.json({ mode, pod: podInfo.name, namespace: c.var.kubernetes.namespace, version });
+    });
+    const host = createHost({
+      system: new TestSystem({ clock: systemClock, entropy: systemEntropy }),
+      logger: silentLogger,
+      config: configSchema.parse({
+        kubernetes: { required: true, config_maps: { watch: ["absent"] } },
+        host: { prestop_grace_secs: 0 },
+      }),
+      listen: { host: "127.0.0.1", port: 0 },
+      healthDetails: true,
+      app,
+      plugins: [kubernetes({
+        api: cluster.adminCaller.api({ defaultNamespace: "default" }),
+        podInfo: { name: "web-1", namespace, labels: {}, inCluster: true },
+      })],
+    });
+    await host.start();
+    try {
+      const [status, page] = await answerOf(host.request("/"));
+      assert.equal(status, 200);
+      const { version, ...rest } = Page.parse(page);
+      assert.match(version.gitVersion, /^v1\./);
+      assert.deepEqual(rest, { mode: "custom", pod: "web-1", namespace });
+      const health = () => answerOf(host.request("/health"));
+      await eventually(
+        async () => JSON.stringify(await health()).includes('"absent":"missing"'),
+        "the page tells of the ConfigMap that is not there",
+      );
+      assert.equal((await health())[0], 200);
+    } finally {
+      assert.equal(await host.stop("the test is over"), 0);
+    }
   },
 );

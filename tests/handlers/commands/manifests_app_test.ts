@@ -84,8 +84,9 @@ Deno.test("the manifests are those of the configuration of the profile", async (
   assert.equal(pod.terminationGracePeriodSeconds, 5 + 5 + 45 + 10);
   assert.equal(env.get("AUTUMN_ENV"), "prod");
   assert.equal(container.image, "registry.example/web:1");
-  // The same again gives the same bytes.
+  // The same again gives the same bytes, and so does the other form of the option.
   assert.equal((await run(PROD, { files })).stdout, stdout);
+  assert.equal((await run([...WEB, "--profile=prod"], { files })).stdout, stdout);
 });
 
 Deno.test("options win over the configuration, and each has its effect", async () => {
