@@ -85,7 +85,12 @@ export function notesOf(group: PageGroup): readonly string[] {
     ...group.operations.flatMap(operationState),
     ...gateStates(group).map((text) => `Gate: ${text}`),
     ...group.problems.map(shown),
-  ];
+  ].map(inWholeSeconds);
+}
+
+/** Nobody reads the nanoseconds of a time in the middle of a sentence. */
+function inWholeSeconds(text: string): string {
+  return text.replace(/(T\d\d:\d\d:\d\d)\.\d+Z/g, "$1Z");
 }
 
 function attentionOf(group: PageGroup): Attention {

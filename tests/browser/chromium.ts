@@ -8,7 +8,7 @@
  */
 
 import { type Browser, chromium } from "playwright-core";
-import { print } from "../checks/shell.ts";
+import { pathOf, print, ROOT } from "../checks/shell.ts";
 
 /** Where distributions put it, in the order in which it is looked for. */
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
@@ -17,6 +17,9 @@ const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/goog
 export const MISSING =
   "Cannot show the status page in a browser as Chromium is missing: install it with 'apt-get install -y chromium', " +
   "or name another one in HOLDFAST_CHROMIUM";
+
+/** Where pictures are left for people to look at: build output, not part of the repository. */
+export const SCREENSHOTS = pathOf(new URL("dist/screenshots/", ROOT));
 
 /** Chromium is missing, and must not be. */
 export class ChromiumError extends Error {

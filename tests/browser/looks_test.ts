@@ -1,14 +1,10 @@
 import assert from "node:assert/strict";
 import axe from "axe-core";
 import type { Browser } from "playwright-core";
-import { pathOf, ROOT } from "../checks/shell.ts";
-import { browserTest } from "./chromium.ts";
+import { browserTest, SCREENSHOTS } from "./chromium.ts";
 import { putBareGroup, putFleet } from "./fleet.ts";
 import { PageServer, putGroup, putLease } from "./page_server.ts";
 import { WatchedPage } from "./watched_page.ts";
-
-/** Where the pictures are left for people to look at: build output, not part of the repository. */
-const FOLDER = pathOf(new URL("dist/screenshots/", ROOT));
 
 /** A telephone, half a screen, and a screen. */
 const WIDTHS = [390, 900, 1440] as const;
@@ -47,7 +43,7 @@ async function look(browser: Browser, url: string, name: string, count: string):
       const overflow =
         "document.documentElement.scrollWidth - document.documentElement.clientWidth";
       assert.equal(await watched.page.evaluate(overflow), 0, `${width} px are enough`);
-      await watched.page.screenshot({ path: `${FOLDER}${name}-${colorScheme}-${width}.png` });
+      await watched.page.screenshot({ path: `${SCREENSHOTS}${name}-${colorScheme}-${width}.png` });
     }
     assert.deepEqual(await seriousFaults(watched), []);
     assert.deepEqual(await watched.faults(), []);

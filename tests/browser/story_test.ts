@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { DemoProcess } from "../handlers/commands/demo/demo_process.ts";
-import { browserTest } from "./chromium.ts";
+import { browserTest, SCREENSHOTS } from "./chromium.ts";
 import { WatchedPage } from "./watched_page.ts";
 
 /** The line in which the demo tells where its page is. */
@@ -30,6 +30,10 @@ browserTest(
       /PlannedFailover to pdx: Deferred .* waits for the failover hold/,
     );
     await watched.sees(".state.bad", "a planned failover is under way");
+    const order =
+      "[...document.querySelector('article').children].map(({ className }) => className)";
+    assert.deepEqual(await watched.page.evaluate(order), ["", "notes", "tables"]);
+    await watched.page.screenshot({ path: `${SCREENSHOTS}story.png` });
     await watched.sees("#summary .bad dd", "1");
     await watched.sees(`${row} .end.revoked`, "the primary moved");
     await watched.sees("#changes .switched", "from iad to pdx, generation 8");

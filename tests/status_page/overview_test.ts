@@ -46,10 +46,10 @@ Deno.test("what is to be said beside the tables is told in sentences, without wh
   const told = notesOf({
     ...asked,
     admission: { operation: "PlannedFailover", state: "admitted", by: "op", since: "then" },
-    problems: ["a\u0007b"],
+    problems: ["a\u0007b until 2026-01-01T00:00:30.123456789Z"],
   });
   assert.equal(told.length, 3);
   assert.match(told[0] ?? "", /^PlannedFailover to pdx: Requested, waits for the operator/);
   assert.match(told[1] ?? "", /^Gate: PlannedFailover is admitted/);
-  assert.equal(told[2], "a\uFFFDb");
+  assert.equal(told[2], "a\uFFFDb until 2026-01-01T00:00:30Z");
 });

@@ -26,7 +26,7 @@ export const Group: FC<{ group: PageGroup; nowMs: number }> = ({ group, nowMs })
     <article id={ids.group} class="group" aria-labelledby={`name:${group.key}`}>
       <Head id={ids.head} head={headOf(group)} />
       <Notes id={ids.notes} texts={notesOf(group)} />
-      <div class="tables">
+      <div class="tables" data-order="2">
         <table class="leases">
           <caption>Leases</caption>
           <thead>
