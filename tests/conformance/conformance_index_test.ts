@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import type { SourceTexts } from "../checks/syntax.ts";
 import { readShared } from "../checks/text.ts";
+import { itemsIn, pageFaults } from "./index_page.ts";
 
 /** How many items deploy-api 16 has. */
 const ITEMS = 70;
@@ -10,37 +11,6 @@ const ITEMS = 70;
 const DIFFERENCES = 27;
 const PAGE = "docs/conformance.md";
 const THIS = "tests/conformance/conformance_index_test.ts";
-
-interface NamedTest {
-  readonly file: string;
-  readonly name: string;
-}
-
-interface Item {
-  readonly number: number;
-  readonly text: string;
-  readonly notes: readonly string[];
-  readonly tests: readonly NamedTest[];
-}
-
-/** The items of the page: a numbered list, and below each item its tests and what is to be said of it. */
-function itemsIn(page: string): Item[] {
-  return page.split(/^(?=\d+\. )/m).slice(1).map((part) => {
-    const [own = ""] = part.split(/^## /m);
-    const [head = "", ...points] = own.split(/^ +- /m).map((text) =>
-      text.trim().replaceAll(/\s+/g, " ")
-    );
-    const [, number = "", text = ""] = /^(\d+)\. (.*)$/.exec(head) ?? [];
-    const tests: NamedTest[] = [];
-    const notes: string[] = [];
-    for (const point of points) {
-      const [, file, target, name] = /^\[(tests\/[^\]]+)\]\(([^)]+)\): "(.+)"$/.exec(point) ?? [];
-      if (file === undefined || name === undefined || target !== `../${file}`) notes.push(point);
-      else tests.push({ file, name });
-    }
-    return { number: Number(number), text, notes, tests };
-  });
-}
 
 /** The tests whose names say which items they are about, and those items. */
 function claimsIn(file: string, source: string): { name: string; numbers: number[] }[] {
@@ -57,27 +27,7 @@ function claimsIn(file: string, source: string): { name: string; numbers: number
 /** What is wrong between the page and the tests. */
 function faultsOf(page: string, sources: SourceTexts, count: number): string[] {
   const items = itemsIn(page);
-  const faults: string[] = [];
-  const numbers = items.map(({ number }) => number);
-  for (let number = 1; number <= count; number++) {
-    const times = numbers.filter((found) => found === number).length;
-    if (times !== 1) faults.push(`item ${number} is there ${times} times`);
-  }
-  for (const { number, text, notes, tests } of items) {
-    if (number < 1 || number > count) faults.push(`item ${number} is none of the contract's`);
-    if (text === "") faults.push(`item ${number} says nothing`);
-    if (tests.length === 0 && !notes.some((note) => note.startsWith("Left to "))) {
-      faults.push(`item ${number} has no test and does not say why`);
-    }
-    for (const note of notes.filter((note) => note.startsWith("["))) {
-      faults.push(`item ${number}: not a link to a test and its name: ${note}`);
-    }
-    for (const { file, name } of tests) {
-      const source = sources.get(file) ?? "";
-      const exists = [`"${name}"`, `\`${name}\``].some((literal) => source.includes(literal));
-      if (!exists) faults.push(`item ${number}: ${file} has no test "${name}"`);
-    }
-  }
+  const faults = pageFaults(items, sources, count);
   for (const [file, source] of sources) {
     if (!/^tests\/.*_test\.ts$/.test(file)) continue;
     for (const { name, numbers } of claimsIn(file, source)) {
