@@ -41,8 +41,7 @@ Deno.test("a test that is renamed, and an item that is lost, are seen", async ()
   const file = "tests/election/policy_test.ts";
   sources.set(file, (sources.get(file) ?? "").replace('"the decision table"', '"the table"'));
   const faults = pageFaults(items.filter(({ number }) => number !== ITEMS), sources, ITEMS);
-  assert.deepEqual(faults, [
-    `item ${ITEMS} is there 0 times`,
-    `item 4: ${file} has no test "the decision table"`,
-  ]);
+  assert.equal(faults.length, 2);
+  assert.match(faults[0] ?? "", /^item 178 is there 0 times$/);
+  assert.match(faults[1] ?? "", /^item 4: .*policy_test\.ts has no test "the decision table"$/);
 });
