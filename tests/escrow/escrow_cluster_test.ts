@@ -109,7 +109,11 @@ clusterTest(
     const { place, site } = await openEscrow(cluster, "escrow-off");
     await using _ = place;
     const [off, on] = await Promise.all([
-      place.startService({ HOLDFAST__DEPLOY_API__ENABLED: "false" }),
+      // It takes part in an election of its own, or it could lead and serve nothing.
+      place.startService({
+        HOLDFAST__DEPLOY_API__ENABLED: "false",
+        HOLDFAST__KUBERNETES__LEADER_ELECTION__LEASE_NAME: "without-the-api",
+      }),
       place.startService(),
     ]);
     assert.equal((await push(place, off, site, "while the API is off")).status, 200);
