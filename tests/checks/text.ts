@@ -79,15 +79,20 @@ export function textOffences(texts: SourceTexts): Offence[] {
   });
 }
 
-/** Reads every file that git knows, or would know with the next `git add`; those that are not text are left out. */
-export async function readShared(): Promise<SourceTexts> {
+/** The paths of all files that git knows, or would know with the next `git add`. */
+export async function listShared(): Promise<readonly string[]> {
   const { success, stdout, stderr } = await new Deno.Command("git", {
     args: ["ls-files", "-z", "--cached", "--others", "--exclude-standard"],
     cwd: ROOT,
   }).output();
   if (!success) throw new Error(`Cannot list the files: ${new TextDecoder().decode(stderr)}`);
+  return new TextDecoder().decode(stdout).split("\0").filter(Boolean);
+}
+
+/** Reads all of them; those that are not text are left out. */
+export async function readShared(): Promise<SourceTexts> {
   const texts = new Map<string, string>();
-  for (const path of new TextDecoder().decode(stdout).split("\0").filter(Boolean)) {
+  for (const path of await listShared()) {
     const bytes = await Deno.readFile(new URL(path, ROOT)).catch((error: unknown) => {
       // Deleted, and git was not told yet.
       if (error instanceof Deno.errors.NotFound) return new Uint8Array();

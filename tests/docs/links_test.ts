@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { dirname, join, normalize } from "node:path/posix";
 import manifest from "../../deno.json" with { type: "json" };
-import { readShared } from "../checks/text.ts";
+import { listShared, readShared } from "../checks/text.ts";
 import { anchorsIn, linksIn, withoutBlocks } from "./markdown.ts";
 
 /** The files of the repository, as git knows them. */
 const shared = await readShared();
+/** Those among them that are no text: pictures. */
+const pictures = new Set((await listShared()).filter((path) => !shared.has(path)));
 const documents = [...shared].filter(([path]) => path.endsWith(".md"));
 const folders = new Set([...shared.keys()].flatMap((path) => {
   const parts = path.split("/");
@@ -21,7 +23,7 @@ function linkFault(from: string, target: string): string | null {
   const file = path === "" ? from : normalize(join(dirname(from), decodeURIComponent(path)));
   const text = shared.get(file);
   if (text === undefined) {
-    return fragment === undefined && folders.has(file.replace(/\/$/, ""))
+    return fragment === undefined && (pictures.has(file) || folders.has(file.replace(/\/$/, "")))
       ? null
       : `${file} is no file of the repository`;
   }
