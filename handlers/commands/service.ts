@@ -81,10 +81,13 @@ function install(host: Host, { kubernetes, leaseTime, tracer }: ServiceOptions):
       identity,
     });
   };
-  kubernetes.leaderTask({
-    name: "deployment API",
-    run: (term, context) => workOn(context).serving.run(term),
-  });
+  // Without an election nobody leads. The configuration allows that only while the deployment API is off.
+  if (config.kubernetes.leader_election.enabled) {
+    kubernetes.leaderTask({
+      name: "deployment API",
+      run: (term, context) => workOn(context).serving.run(term),
+    });
+  }
   if (enabled) {
     kubernetes.leaderTask({
       name: "group controllers",
@@ -117,7 +120,7 @@ function install(host: Host, { kubernetes, leaseTime, tracer }: ServiceOptions):
   host.onStart("holdfast", () => {
     const { runtime } = kubernetes;
     if (runtime === null) throw new TypeError("Cannot serve: install the cluster's plugin first");
-    workOn(runtime);
+    if (runtime.leadership !== null) workOn(runtime);
     if (runtime.api !== null) auxiliary.start(runtime.api);
     logger.info("serving", { cluster: runtime.mode, deploy_api: enabled });
   });

@@ -317,3 +317,25 @@ clusterTest(
     assert.deepEqual(entries.filter(({ status }) => DENIED.has(status)), []);
   },
 );
+
+clusterTest(
+  "without an election the service has no right on any Lease, and serves its escrow and its views",
+  async (cluster) => {
+    await using place = await ServicePlace.open(cluster, ({ data }) => ({
+      leaderElection: { enabled: false },
+      auxiliary: { escrowTLS: { enabled: true, existingSecret: "tls" } },
+      keyringEscrow: { enabled: true, namespaces: [data] },
+    }));
+    assert.ok(!JSON.stringify(rulesOf(place.objects)).includes("leases"));
+    const service = await place.start({ HOLDFAST__DEPLOY_API__ENABLED: "false" });
+    await escrow(place, service);
+    await look(place, service);
+    const ready = await fetch(`http://${service.address("probes")}/readyz`, {
+      signal: AbortSignal.timeout(10_000),
+    });
+    assert.equal(ready.status, 200, await ready.text());
+    const entries = (await cluster.auditLog()).filter(({ user }) => user === place.user);
+    assert.deepEqual(entries.filter(({ status }) => DENIED.has(status)), []);
+    assert.deepEqual(service.lines.filter(({ level }) => /error/i.test(level)), []);
+  },
+);

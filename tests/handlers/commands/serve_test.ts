@@ -43,16 +43,18 @@ Deno.test("a service that cannot start says why in one line, and leaves nothing 
     await refusalOf(rig, rig.options({}, { "/kubeconfig": elsewhere })),
     /^Cannot start as the API server of the cluster \(kubeconfig\) does not answer \(\w+\): /,
   );
-  assert.match(
-    await refusalOf(
-      rig,
-      rig.options({
-        "deploy_api.enabled": "false",
-        "kubernetes.leader_election.enabled": "false",
-      }),
-    ),
-    /^Cannot run leader tasks without leader election: /,
+});
+
+Deno.test("without an election and without the deployment API it serves the other ports, and frees nothing", async () => {
+  await using rig = await ServeRig.open();
+  const host = await openService(
+    rig.options({ "deploy_api.enabled": "false", "kubernetes.leader_election.enabled": "false" }),
   );
+  const probes = await rig.address("probes");
+  const ready = await fetch(`http://${probes}/readyz`);
+  assert.deepEqual([ready.status, await ready.text()], [200, "ok"]);
+  assert.equal(rig.lease, null);
+  assert.equal(await host.stop("the test is over"), 0);
 });
 
 Deno.test("before the start is over the ports answer: not ready, and not the leader", async () => {
