@@ -9,11 +9,12 @@ import { expiresAtMs, type LeaseRecord, parseRecord } from "../../lib/records/re
 import { callerOf, environmentOf, type RealCaller } from "../client/real_caller.ts";
 import { clusterTest } from "../cluster/cluster_test_support.ts";
 import { member } from "../cluster/raw_client.ts";
-import { livingOf, RunProcess } from "../handlers/commands/run_process.ts";
+import { livingOf, type RunProcess } from "../handlers/commands/run_process.ts";
 import { Beats, type BeatsOptions } from "./beats.ts";
 import { GroupOperator } from "./group_operator.ts";
 import { QUICK } from "./lost_rounds.ts";
 import { playSideBySide } from "./side_by_side.ts";
+import { startWorking } from "./working_run.ts";
 
 const OPERATION = "op-1";
 const { signal } = new AbortController();
@@ -42,12 +43,8 @@ class Stage implements AsyncDisposable {
     const settings = await caller.openGroup(group);
     const operator = new GroupOperator(caller.cluster.adminApi, caller.namespace, group);
     const beats = new Beats(`${caller.folder}/beats-${group}`, options);
-    const run = new RunProcess(["--operation", OPERATION, ...args, ...beats.command], {
-      ...environmentOf(settings),
-      ...beats.env,
-    });
-    const processGroup = await run.commandPid();
-    await beats.untilAllLive();
+    const all = ["--operation", OPERATION, ...args];
+    const { group: processGroup, run } = await startWorking(all, environmentOf(settings), beats);
     return new Stage(caller, settings, operator, run, beats, processGroup);
   }
 

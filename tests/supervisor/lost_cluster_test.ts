@@ -9,22 +9,28 @@ import {
   processRounds,
   QUICK_ELECTION,
 } from "./lost_rounds.ts";
+import { playSideBySide } from "./side_by_side.ts";
 
 clusterTest(
-  "a network that is cut, a supervisor that is killed or stopped, a command that is stopped: all is gone before the next grant",
-  async (cluster) => {
+  "all that a run has started is gone before the next one is granted, however authority is lost",
+  async (cluster, context) => {
     await using caller = await callerOf(cluster, "lost");
-    const figures = await playAll([...cutRounds(10), ...processRounds], { caller });
-    assert.equal(figures.length, 14);
-  },
-);
-
-clusterTest(
-  "a new leader whose clock is 1 s ahead grants to nobody while the command of a cut-off run lives",
-  async (cluster) => {
-    await using caller = await callerOf(cluster, "ahead", { env: QUICK_ELECTION });
-    const figures = await playBeforeLeaderAhead(cutRounds(4), caller);
-    assert.equal(figures.length, 4);
+    await using ahead = await callerOf(cluster, "ahead", { env: QUICK_ELECTION });
+    await playSideBySide(context, [
+      [
+        "a network that is cut, a supervisor that is killed or stopped, a command that is stopped",
+        async () => {
+          const figures = await playAll([...cutRounds(10), ...processRounds], { caller });
+          assert.equal(figures.length, 14);
+        },
+      ],
+      [
+        "a network that is cut, and a new leader whose clock is 1 s ahead",
+        async () => {
+          assert.equal((await playBeforeLeaderAhead(cutRounds(4), ahead)).length, 4);
+        },
+      ],
+    ]);
   },
 );
 

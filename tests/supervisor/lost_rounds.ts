@@ -11,10 +11,11 @@
 import assert from "node:assert/strict";
 import { environmentOf, type RealCaller } from "../client/real_caller.ts";
 import { CutNetwork } from "../handlers/commands/cut_network.ts";
-import { RunProcess } from "../handlers/commands/run_process.ts";
+import type { RunProcess } from "../handlers/commands/run_process.ts";
 import type { ServiceProcess } from "../service/service_process.ts";
 import { Beats, type BeatsOptions } from "./beats.ts";
 import { type NextGrant, otherInstance, takeNext } from "./next_holder.ts";
+import { startWorking } from "./working_run.ts";
 
 /** The shortest leases: deadline 8 s after the sending, stop at 4 s, kill at 6 s. */
 export const QUICK = ["--ttl", "8s", "--wait", "30s"];
@@ -132,12 +133,9 @@ async function play(
   const settings = await caller.openGroup(`round-${++groups}`);
   await using network = new CutNetwork(settings.url);
   const beats = new Beats(`${caller.folder}/beats-${settings.group}`, options);
-  await using run = new RunProcess([...QUICK, ...beats.command], {
-    ...environmentOf({ ...settings, url: network.url }),
-    ...beats.env,
-  });
-  const group = await run.commandPid();
-  await beats.untilAllLive();
+  const env = environmentOf({ ...settings, url: network.url });
+  const { group, run } = await startWorking(QUICK, env, beats);
+  await using _run = run;
   // Somewhere between two renewals, or in the middle of one.
   await new Promise((resolve) => setTimeout(resolve, Math.random() * RENEWAL_MS));
   strike({ run, group, network });

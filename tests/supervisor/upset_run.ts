@@ -13,11 +13,11 @@ import { expiresAtMs, parseRecord } from "../../lib/records/record.ts";
 import { environmentOf, type RealCaller } from "../client/real_caller.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { CutNetwork } from "../handlers/commands/cut_network.ts";
-import { RunProcess } from "../handlers/commands/run_process.ts";
 import type { ServiceProcess } from "../service/service_process.ts";
 import { Beats } from "./beats.ts";
 import { judge, QUICK_ELECTION } from "./lost_rounds.ts";
 import { otherInstance, takeNext } from "./next_holder.ts";
+import { startWorking } from "./working_run.ts";
 
 /** How long to upset a run, and how. */
 export interface Upset {
@@ -115,12 +115,8 @@ export async function upsetRun(caller: RealCaller, upset: Upset): Promise<UpsetF
   const own: EffectiveSettings = { ...settings, url: network.url };
   const beats = new Beats(`${folder}/beats-upset`);
   const args = ["--operation", OPERATION, "--ttl", `${upset.ttlSeconds}s`];
-  await using run = new RunProcess([...args, ...beats.command], {
-    ...environmentOf(own),
-    ...beats.env,
-  });
-  const processGroup = await run.commandPid();
-  await beats.untilAllLive();
+  const { group: processGroup, run } = await startWorking(args, environmentOf(own), beats);
+  await using _run = run;
   const startedMs = Date.now();
   const waiting = takeNext(otherInstance(own), processGroup, { waitSeconds: 600 });
   let grantedMs = Infinity;

@@ -9,6 +9,7 @@ import { HoldfastProcess } from "../handlers/commands/holdfast_process.ts";
 import { RunProcess } from "../handlers/commands/run_process.ts";
 import { Beats } from "./beats.ts";
 import { QUICK } from "./lost_rounds.ts";
+import { startWorking } from "./working_run.ts";
 
 const TTL_MS = 8_000;
 
@@ -38,11 +39,8 @@ async function killHolder(caller: RealCaller, group: string): Promise<number> {
   const settings = await caller.openGroup(group);
   const env = environmentOf(settings);
   const beats = new Beats(`${caller.folder}/beats-${group}`);
-  await using holder = new RunProcess(["--operation", "the-dead", ...QUICK, ...beats.command], {
-    ...env,
-    ...beats.env,
-  });
-  await holder.commandPid();
+  const started = await startWorking(["--operation", "the-dead", ...QUICK], env, beats);
+  await using holder = started.run;
   const work = ["--", "bash", "-c", "echo granted $EPOCHREALTIME"];
   const other = ["--instance", `billing-${group}`, "--ttl", "8s", "--wait", "1m", ...work];
   await using next = new RunProcess(other, env);
