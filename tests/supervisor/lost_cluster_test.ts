@@ -18,14 +18,14 @@ clusterTest(
     await using ahead = await callerOf(cluster, "ahead", { env: QUICK_ELECTION });
     await playSideBySide(context, [
       [
-        "a network that is cut, a supervisor that is killed or stopped, a command that is stopped",
+        "a network that is cut, a supervisor that is killed or stopped, a command that is stopped: all is gone before the next grant",
         async () => {
           const figures = await playAll([...cutRounds(10), ...processRounds], { caller });
           assert.equal(figures.length, 14);
         },
       ],
       [
-        "a network that is cut, and a new leader whose clock is 1 s ahead",
+        "a new leader whose clock is 1 s ahead grants to nobody while the command of a cut-off run lives",
         async () => {
           assert.equal((await playBeforeLeaderAhead(cutRounds(4), ahead)).length, 4);
         },
