@@ -55,8 +55,15 @@ export interface GroupsView {
   subscribe(listener: ChangeListener): () => void;
 }
 
+/** A group with all that is about it. */
+export interface WholeSight extends GroupSight {
+  /** Leases of a former group of its name, which close it. */
+  readonly strangers: readonly Stored<Lease>[];
+}
+
 /** All that a person who looks at the groups should know. */
 export interface WholeView extends GroupsView {
+  sight(key: GroupKey): WholeSight | null;
   /** Why what is seen may be old, one sentence for each watch that fails. */
   readonly troubles: readonly string[];
   /** The groups that are there and cannot be read. One that comes or goes is told like a change, with nothing to see. */
@@ -80,7 +87,7 @@ export class LiveGroups implements WholeView {
   readonly #parts: LiveGroupsParts;
   readonly #board = new GroupBoard();
   /** What was told last of each group. */
-  readonly #told = new Map<GroupKey, GroupSight>();
+  readonly #told = new Map<GroupKey, WholeSight>();
   readonly #listeners = new Set<ChangeListener>();
   readonly #unreadable = new Map<GroupKey, UndecodableObject>();
   #watches: readonly Pick<BoardWatch<never>, "resource" | "trouble">[] = [];
@@ -100,7 +107,7 @@ export class LiveGroups implements WholeView {
     return [...this.#told.keys()].sort();
   }
 
-  sight(key: GroupKey): GroupSight | null {
+  sight(key: GroupKey): WholeSight | null {
     return this.#told.get(key) ?? null;
   }
 
@@ -209,7 +216,8 @@ export class LiveGroups implements WholeView {
     if (!this.#synced) return;
     const changes = keys.flatMap((key) => {
       const before = this.#told.get(key) ?? null;
-      const after = this.#board.sight(key);
+      const sight = this.#board.sight(key);
+      const after = sight && { ...sight, strangers: this.#board.strangers(key) };
       if (same(before, after) && !anyway.includes(key)) return [];
       if (after === null) this.#told.delete(key);
       else this.#told.set(key, after);
@@ -224,11 +232,16 @@ function keyOf({ namespace, name }: UndecodableObject): GroupKey {
   return `${namespace}/${name}`;
 }
 
-function same(a: GroupSight | null, b: GroupSight | null): boolean {
+function same(a: WholeSight | null, b: WholeSight | null): boolean {
   if (a === null || b === null) return a === b;
-  if (!sameObject(a.group, b.group) || a.leases.length !== b.leases.length) return false;
-  const leases = new Map(b.leases.map((lease) => [lease.metadata.name, lease]));
-  return a.leases.every((lease) => {
+  return sameObject(a.group, b.group) && sameLeases(a.leases, b.leases) &&
+    sameLeases(a.strangers, b.strangers);
+}
+
+function sameLeases(a: readonly Stored<Lease>[], b: readonly Stored<Lease>[]): boolean {
+  if (a.length !== b.length) return false;
+  const leases = new Map(b.map((lease) => [lease.metadata.name, lease]));
+  return a.every((lease) => {
     const other = leases.get(lease.metadata.name);
     return other !== undefined && sameObject(lease, other);
   });

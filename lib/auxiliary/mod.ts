@@ -23,6 +23,7 @@ export type {
   ChangeListener,
   GroupChange,
   GroupsView,
+  WholeSight,
   WholeView,
 } from "./live_groups.ts";
 export { LiveGroups, type LiveGroupsParts } from "./live_groups.ts";

@@ -67,6 +67,12 @@ export class GroupBoard implements KnownVersions {
     return { group, leases: leases.filter((lease) => ownedBy(lease, group.metadata.uid)) };
   }
 
+  /** The Leases of a former group of this name: they close the group that has its name now (deploy-api 6.3). */
+  strangers(key: GroupKey): readonly Stored<Lease>[] {
+    const uid = this.#groups.get(key)?.metadata.uid ?? "";
+    return [...this.#leases.get(key)?.values() ?? []].filter((lease) => !ownedBy(lease, uid));
+  }
+
   /** Forgets all groups and takes those of a list. */
   setGroups(list: ObjectList<MysqlFailoverGroup>): void {
     this.#groups.clear();

@@ -164,7 +164,10 @@ export class LivePage {
         items: sight === null ? [] : [sight.group],
         undecodable: unreadable === undefined ? [] : [unreadable],
       },
-      leases: { items: sight?.leases ?? [], undecodable: [] },
+      leases: {
+        items: sight === null ? [] : [...sight.leases, ...sight.strangers],
+        undecodable: [],
+      },
     }, time());
     if (look === null) {
       this.#groups.delete(key);

@@ -255,6 +255,24 @@ Deno.test("a group that cannot be read is shown as such, and harms no other", as
   assert.equal(rig.page.state.groups.get("database-ns/a")?.readable, true);
 });
 
+Deno.test("a group that the mutex of a former group closes is shown as closed, until that is gone", async () => {
+  await using rig = new Rig().run();
+  rig.view.put(lagging(0), [gateOf(gate())], "initial");
+  await rig.collect();
+  const former = leaseOf(migration(), {
+    group: { ...healthyGroup(), metadata: { ...healthyGroup().metadata, uid: "uid-0" } },
+  });
+  rig.view.put(lagging(0), [gateOf(gate())], "watch", [former]);
+  await rig.collect();
+  const closed = rig.page.state.groups.get("database-ns/orders");
+  assert.equal(closed?.closedReason, "unavailable");
+  assert.match(closed?.problems[0] ?? "", /its one owner must be the group as it is now/);
+  assert.deepEqual(closed?.leases, []);
+  rig.view.put(lagging(0), [gateOf(gate())]);
+  await rig.collect();
+  assert.equal(rig.page.state.groups.get("database-ns/orders")?.closedReason, "");
+});
+
 Deno.test("the page says what the replica has not seen, and which watch fails", async () => {
   const rig = new Rig();
   rig.view.synced = false;

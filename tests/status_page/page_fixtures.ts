@@ -1,7 +1,11 @@
 /** Groups of the page, a view that a test fills, and a client that keeps what it gets. */
 
-import type { ChangeCause, ChangeListener, WholeView } from "../../lib/auxiliary/mod.ts";
-import type { GroupSight } from "../../lib/controllers/group_controller.ts";
+import type {
+  ChangeCause,
+  ChangeListener,
+  WholeSight,
+  WholeView,
+} from "../../lib/auxiliary/mod.ts";
 import type { MysqlFailoverGroup } from "../../lib/group/types.ts";
 import type { WebSocketClient } from "../../lib/host/web_socket_client.ts";
 import type { Stored, UndecodableObject } from "../../lib/kube/api.ts";
@@ -31,7 +35,7 @@ export class PageView implements WholeView {
   synced = true;
   troubles: string[] = [];
   readonly unreadable = new Map<string, UndecodableObject>();
-  readonly groups = new Map<string, GroupSight>();
+  readonly groups = new Map<string, WholeSight>();
   readonly #listeners = new Set<ChangeListener>();
 
   get listeners(): number {
@@ -42,7 +46,7 @@ export class PageView implements WholeView {
     return [...this.groups.keys()].sort();
   }
 
-  sight(key: string): GroupSight | null {
+  sight(key: string): WholeSight | null {
     return this.groups.get(key) ?? null;
   }
 
@@ -56,10 +60,11 @@ export class PageView implements WholeView {
     group: Stored<MysqlFailoverGroup>,
     leases: readonly Stored<Lease>[] = [],
     cause: ChangeCause = "watch",
+    strangers: readonly Stored<Lease>[] = [],
   ): void {
     const key = `${group.metadata.namespace}/${group.metadata.name}`;
     const before = this.sight(key);
-    const after = { group, leases };
+    const after = { group, leases, strangers };
     this.groups.set(key, after);
     for (const listener of this.#listeners) listener([{ key, before, after }], cause);
   }
