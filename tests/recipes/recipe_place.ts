@@ -95,8 +95,13 @@ export class RecipePlace implements AsyncDisposable {
       const { adminApi } = this.cluster;
       const { status } = await adminApi.get(MYSQL_FAILOVER_GROUPS, { namespace, name }, { signal });
       const topologyGeneration = (status?.topologyGeneration ?? 0) + 1;
-      const activeSite = status?.activeSite === "iad" ? "pdx" : "iad";
-      await setStatus(adminApi, { namespace, name }, { activeSite, topologyGeneration }, signal);
+      const [activeSite, other] = status?.activeSite === "iad" ? ["pdx", "iad"] : ["iad", "pdx"];
+      const sites = [
+        { name: activeSite, state: "writable", replicating: false },
+        { name: other, state: "read-only", replicating: true, secondsBehindSource: 0 },
+      ];
+      const change = { activeSite, topologyGeneration, sites };
+      await setStatus(adminApi, { namespace, name }, change, signal);
     }
   }
 
