@@ -1,8 +1,49 @@
 /**
- * What differs between an object in a cluster and what it would be after an apply.
+ * What an apply changes in a cluster: the patch that stands for it, and what differs between an object and its outcome.
  *
  * @module
  */
+
+/** A mapping. */
+type Mapping = Readonly<Record<string, unknown>>;
+
+/** Where `kubectl apply` notes what it wrote, as JSON. */
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
+/**
+ * The merge patch that does to a stored object what `kubectl apply` would do: it writes what is wanted, and removes what
+ * the last apply wrote and is wanted no more. What others wrote stays. Without a note of a last apply nothing is removed.
+ *
+ * @param annotations The annotations of the stored object.
+ * @param wanted The object as it is applied.
+ */
+export function applyPatch(
+  annotations: Readonly<Record<string, string>> | undefined,
+  wanted: Mapping,
+): Mapping {
+  return withRemovals(lastApplied(annotations?.[LAST_APPLIED]), wanted);
+}
+
+function lastApplied(note: string | undefined): unknown {
+  try {
+    return note === undefined ? undefined : JSON.parse(note);
+  } catch {
+    // Somebody else's annotation. Nobody knows then what was applied.
+    return undefined;
+  }
+}
+
+function withRemovals(last: unknown, wanted: Mapping): Mapping {
+  const before = isMapping(last) ? last : {};
+  const removed = Object.keys(before).filter((key) => !Object.hasOwn(wanted, key));
+  return Object.fromEntries([
+    ...Object.entries(wanted).map(([key, value]) => [
+      key,
+      isMapping(value) ? withRemovals(before[key], value) : value,
+    ]),
+    ...removed.map((key) => [key, null]),
+  ]);
+}
 
 /** One member that differs. */
 export interface Difference {
@@ -45,6 +86,6 @@ function joined(path: string, key: string): string {
   return path === "" ? name : `${path}.${name}`;
 }
 
-function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+function isMapping(value: unknown): value is Mapping {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { differences } from "../../lib/manifests/difference.ts";
+import { applyPatch, differences } from "../../lib/manifests/difference.ts";
 import { resourceOf } from "../../lib/manifests/kinds.ts";
 
 Deno.test("each member that differs is told with its path, what it is and what it would be", () => {
@@ -46,6 +46,34 @@ Deno.test("an object does not differ from its copy, and differs from another one
     const differs = JSON.stringify(one) !== JSON.stringify(other);
     if (differs && typeof one !== "object") assert.equal(differences(one, other).length, 1);
   }));
+});
+
+Deno.test("the patch of an apply removes what the last apply wrote and is wanted no more, and nothing else", () => {
+  const note = (last: unknown) => ({
+    "kubectl.kubernetes.io/last-applied-configuration": JSON.stringify(last),
+  });
+  const wanted = { kind: "Deployment", spec: { strategy: { type: "Recreate" }, list: [{ a: 1 }] } };
+  const last = {
+    kind: "Deployment",
+    spec: {
+      strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1 } },
+      list: [{ a: 1, b: 2 }],
+      nodeSelector: { disk: "ssd" },
+    },
+  };
+  assert.deepEqual(applyPatch(note(last), wanted), {
+    kind: "Deployment",
+    spec: {
+      strategy: { type: "Recreate", rollingUpdate: null },
+      list: [{ a: 1 }],
+      nodeSelector: null,
+    },
+  });
+  for (const annotations of [undefined, {}, note(null), note([1])]) {
+    assert.deepEqual(applyPatch(annotations, wanted), wanted);
+  }
+  const broken = { "kubectl.kubernetes.io/last-applied-configuration": "{" };
+  assert.deepEqual(applyPatch(broken, wanted), wanted);
 });
 
 Deno.test("a kind that is generated has its resource, and another one is refused", () => {

@@ -6,7 +6,7 @@
 
 import type { KubeApi, KubeObject, Stored } from "../../../lib/kube/api.ts";
 import { NotFoundError } from "../../../lib/kube/mod.ts";
-import { differences } from "../../../lib/manifests/difference.ts";
+import { applyPatch, differences } from "../../../lib/manifests/difference.ts";
 import { resourceOf } from "../../../lib/manifests/kinds.ts";
 import type { Manifest } from "../../../lib/manifests/service/objects.ts";
 import { MANAGER } from "../../../lib/manifests/service/render.ts";
@@ -60,7 +60,7 @@ async function changeOf(
   const after = await api.patch(
     resourceOf(object.apiVersion, object.kind),
     object.metadata,
-    { type: "merge", body: object },
+    { type: "merge", body: applyPatch(live.metadata.annotations, object) },
     { signal, dryRun: true },
   );
   const changes = differences(live, after);

@@ -43,9 +43,15 @@ function objectsIn(yaml: string): readonly Manifest[] {
   return parseAllDocuments(yaml).map((document): Manifest => document.toJS());
 }
 
+/** Creates objects with the note that `kubectl apply` leaves on them. */
 async function apply(cluster: Cluster, objects: readonly Manifest[]): Promise<void> {
   for (const object of objects) {
-    const answer = await cluster.admin("POST", collectionOf(object), { body: object });
+    const annotations = {
+      ...object.metadata.annotations,
+      "kubectl.kubernetes.io/last-applied-configuration": JSON.stringify(object),
+    };
+    const body = { ...object, metadata: { ...object.metadata, annotations } };
+    const answer = await cluster.admin("POST", collectionOf(object), { body });
     mustSucceed(answer, `create the ${object.kind}`);
   }
 }
@@ -58,7 +64,8 @@ const API = {
 clusterTest(
   "--diff shows what would come, change and stay behind, and stores nothing",
   async (cluster) => {
-    const values = { name: "diffed", namespace: "diffed", auxiliary: API };
+    const nodeSelector = { "kubernetes.io/os": "linux" };
+    const values = { name: "diffed", namespace: "diffed", auxiliary: API, nodeSelector };
     await cluster.createNamespace("diffed");
     const before = await run(cluster, values, { diff: true });
     assert.equal(before.code, 1, before.stderr);
@@ -80,6 +87,8 @@ clusterTest(
     const changed = {
       ...values,
       replicaCount: 3,
+      strategy: "Recreate",
+      nodeSelector: null,
       auxiliary: {
         ...API,
         escrowTLS: { ...API.escrowTLS, port: 9443 },
@@ -93,6 +102,11 @@ clusterTest(
     const shown = after.stdout.trimEnd().split("\n");
     assert.ok(shown.includes("~ Deployment diffed/diffed"), after.stdout);
     assert.ok(shown.includes("    spec.replicas: 2 → 3"));
+    assert.ok(shown.includes('    spec.strategy.type: "RollingUpdate" → "Recreate"'), after.stdout);
+    assert.ok(
+      shown.includes('    spec.template.spec.nodeSelector: {"kubernetes.io/os":"linux"} → nothing'),
+      after.stdout,
+    );
     assert.ok(shown.includes("~ Service diffed/bloodraven"));
     assert.ok(shown.includes("    spec.ports[1].port: 8443 → 9443"));
     assert.ok(shown.includes("- NetworkPolicy diffed/diffed-deploy-api"));
