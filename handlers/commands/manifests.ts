@@ -23,7 +23,7 @@ const HELP = `
 Examples:
   holdfast manifests service -f values.yaml | kubectl apply -f -
   holdfast manifests app --name web --image registry.example/web:1 --profile prod
-  holdfast help manifests service`;
+  holdfast manifests help service`;
 
 /** Adds `manifests` and its sub-commands. @param exitWith Gets the exit code. */
 export function addManifestsCommand(
