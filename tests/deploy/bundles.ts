@@ -1,14 +1,17 @@
 /**
- * Bundles for tests: made once in a process, as the task `compile` makes them, and laid where nothing else is.
+ * Bundles for tests: made once for a state of the source, as the task `compile` makes them, and laid where nothing else is.
  *
  * @module
  */
 
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex } from "@noble/hashes/utils.js";
 import { ENTRY, ISOLATED, makeBundle } from "../../deploy/bundle.ts";
 import { ROOT, run } from "../../deploy/commands.ts";
 import { permissionFlags } from "../../deploy/permission_flags.ts";
 import type { SourceTexts } from "../checks/syntax.ts";
 import manifest from "../../deno.json" with { type: "json" };
+import { readShared } from "../checks/text.ts";
 
 export { ENTRY, ISOLATED };
 
@@ -58,11 +61,47 @@ export async function layTree(texts: SourceTexts, folder: string): Promise<void>
   if (!linked.success) throw new Error(`Cannot link the packages: ${linked.output}`);
 }
 
+/** How long a bundle of an earlier state of the source is kept: longer than a run of the tests. */
+const KEPT_MS = 3_600_000;
+
 let made: Promise<Files> | undefined;
 
-/** The bundle of this repository. The first call takes some seconds. */
+/**
+ * The bundle of this repository. Making it takes some seconds, so the files of tests share it: it is kept in `dist` under a
+ * name that tells of every byte it was made from.
+ */
 export function bundleFiles(): Promise<Files> {
-  return made ??= bundleOf(ROOT);
+  return made ??= keptBundle();
+}
+
+async function keptBundle(): Promise<Files> {
+  const sources = [...await readShared()].filter(([path]) => PRODUCT.test(path)).sort();
+  const key = bytesToHex(
+    sha256(new TextEncoder().encode(JSON.stringify([Deno.version, BUILD, sources]))),
+  );
+  const kept = `${ROOT}dist/kept-${key.slice(0, 24)}`;
+  try {
+    return await readFiles(kept);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  await forgetOldBundles();
+  const name = `test-${crypto.randomUUID()}`;
+  const folder = await makeBundle({ root: ROOT, name, build: BUILD });
+  const files = await readFiles(folder);
+  // Whole or not at all. Where another process was quicker, its bundle has the same bytes.
+  await Deno.rename(folder, kept).catch(() => Deno.remove(folder, { recursive: true }));
+  return files;
+}
+
+async function forgetOldBundles(): Promise<void> {
+  const names = await Array.fromAsync(Deno.readDir(`${ROOT}dist`), ({ name }) => name)
+    .catch(() => []);
+  for (const name of names.filter((name) => name.startsWith("kept-"))) {
+    const folder = `${ROOT}dist/${name}`;
+    const madeAt = (await Deno.stat(folder)).mtime?.getTime() ?? 0;
+    if (Date.now() - madeAt > KEPT_MS) await Deno.remove(folder, { recursive: true });
+  }
 }
 
 /**
