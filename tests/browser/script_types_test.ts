@@ -4,6 +4,9 @@ import { pathOf, ROOT } from "../checks/shell.ts";
 
 const FOLDER = pathOf(new URL("handlers/http/status_page/browser/", ROOT));
 
+/** The browser's own types are large: they are read once. */
+const libraries = new Map<string, ts.SourceFile | undefined>();
+
 /** What the compiler says of a script, with the types of a browser and of its own comments. */
 function complaints(texts: Readonly<Record<string, string>>): readonly string[] {
   const options: ts.CompilerOptions = {
@@ -25,9 +28,10 @@ function complaints(texts: Readonly<Record<string, string>>): readonly string[] 
   const getSourceFile = host.getSourceFile;
   host.getSourceFile = (path, version, ...rest) => {
     const text = texts[path];
-    return text === undefined
-      ? getSourceFile(path, version, ...rest)
-      : ts.createSourceFile(path, text, version, true);
+    if (text !== undefined) return ts.createSourceFile(path, text, version, true);
+    if (path.startsWith(FOLDER)) return getSourceFile(path, version, ...rest);
+    if (!libraries.has(path)) libraries.set(path, getSourceFile(path, version, ...rest));
+    return libraries.get(path);
   };
   const program = ts.createProgram([`${FOLDER}page.js`], options, host);
   return ts.getPreEmitDiagnostics(program).map(({ file, start = 0, messageText }) => {
