@@ -68,6 +68,8 @@ export interface Pipeline {
   readonly variables: Readonly<Record<string, string>>;
   readonly script: string;
   readonly after: string;
+  /** The exit codes after which the runner begins again. */
+  readonly retried: readonly number[];
 }
 
 /** Reads the GitLab job: its lines run in one shell, one after the other. */
@@ -87,8 +89,9 @@ export async function readGitlab(): Promise<Pipeline> {
       after_script: z.array(z.string()),
     }),
   }).parse(parse(text));
-  const { variables, script, after_script } = migrate;
-  return { variables, script: script.join("\n"), after: after_script.join("\n") };
+  const { variables, script, after_script, retry } = migrate;
+  const after = after_script.join("\n");
+  return { variables, script: script.join("\n"), after, retried: retry.exit_codes };
 }
 
 /** Reads the GitHub job: each step runs in a shell of its own. */
@@ -122,6 +125,7 @@ export async function readGithub(): Promise<Pipeline> {
       quoted(second.run)
     }'`,
     after: last.run,
+    retried: [],
   };
 }
 
