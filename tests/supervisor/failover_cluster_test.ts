@@ -14,25 +14,28 @@ import { Beats, type BeatsOptions } from "./beats.ts";
 import { GroupOperator } from "./group_operator.ts";
 import { QUICK } from "./lost_rounds.ts";
 import { playSideBySide } from "./side_by_side.ts";
-import { startWorking } from "./working_run.ts";
+import { startWorking, type WorkingRun } from "./working_run.ts";
 
 const OPERATION = "op-1";
 const { signal } = new AbortController();
 
 /** A group with its operator, and a run that works in it. */
 class Stage implements AsyncDisposable {
-  readonly #stack = new AsyncDisposableStack();
-
   private constructor(
     readonly caller: RealCaller,
     readonly settings: EffectiveSettings,
     readonly operator: GroupOperator,
-    readonly run: RunProcess,
+    readonly working: WorkingRun,
     readonly beats: Beats,
-    /** The process group of the command. */
-    readonly processGroup: number,
-  ) {
-    this.#stack.use(run);
+  ) {}
+
+  get run(): RunProcess {
+    return this.working.run;
+  }
+
+  /** The process group of the command. */
+  get processGroup(): number {
+    return this.working.group;
   }
 
   static async open(
@@ -44,8 +47,8 @@ class Stage implements AsyncDisposable {
     const operator = new GroupOperator(caller.cluster.adminApi, caller.namespace, group);
     const beats = new Beats(`${caller.folder}/beats-${group}`, options);
     const all = ["--operation", OPERATION, ...args];
-    const { group: processGroup, run } = await startWorking(all, environmentOf(settings), beats);
-    return new Stage(caller, settings, operator, run, beats, processGroup);
+    const working = await startWorking(all, environmentOf(settings), beats);
+    return new Stage(caller, settings, operator, working, beats);
   }
 
   /** What is stored of a lease of the run. */
@@ -106,7 +109,7 @@ class Stage implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#stack.disposeAsync();
+    await this.working[Symbol.asyncDispose]();
   }
 }
 

@@ -134,8 +134,8 @@ async function play(
   await using network = new CutNetwork(settings.url);
   const beats = new Beats(`${caller.folder}/beats-${settings.group}`, options);
   const env = environmentOf({ ...settings, url: network.url });
-  const { group, run } = await startWorking(QUICK, env, beats);
-  await using _run = run;
+  await using working = await startWorking(QUICK, env, beats);
+  const { group, run } = working;
   // Somewhere between two renewals, or in the middle of one.
   await new Promise((resolve) => setTimeout(resolve, Math.random() * RENEWAL_MS));
   strike({ run, group, network });

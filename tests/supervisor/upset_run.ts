@@ -115,8 +115,8 @@ export async function upsetRun(caller: RealCaller, upset: Upset): Promise<UpsetF
   const own: EffectiveSettings = { ...settings, url: network.url };
   const beats = new Beats(`${folder}/beats-upset`);
   const args = ["--operation", OPERATION, "--ttl", `${upset.ttlSeconds}s`];
-  const { group: processGroup, run } = await startWorking(args, environmentOf(own), beats);
-  await using _run = run;
+  await using working = await startWorking(args, environmentOf(own), beats);
+  const { group: processGroup, run } = working;
   const startedMs = Date.now();
   const waiting = takeNext(otherInstance(own), processGroup, { waitSeconds: 600 });
   let grantedMs = Infinity;

@@ -39,8 +39,8 @@ async function killHolder(caller: RealCaller, group: string): Promise<number> {
   const settings = await caller.openGroup(group);
   const env = environmentOf(settings);
   const beats = new Beats(`${caller.folder}/beats-${group}`);
-  const started = await startWorking(["--operation", "the-dead", ...QUICK], env, beats);
-  await using holder = started.run;
+  await using working = await startWorking(["--operation", "the-dead", ...QUICK], env, beats);
+  const holder = working.run;
   const work = ["--", "bash", "-c", "echo granted $EPOCHREALTIME"];
   const other = ["--instance", `billing-${group}`, "--ttl", "8s", "--wait", "1m", ...work];
   await using next = new RunProcess(other, env);

@@ -4,13 +4,19 @@
  * @module
  */
 
-import { RunProcess } from "../handlers/commands/run_process.ts";
+import { signalGroup } from "../../lib/supervisor/process_group.ts";
+import { livingOf, RunProcess } from "../handlers/commands/run_process.ts";
 import type { Beats } from "./beats.ts";
 
 /** A run, and the process group of its command. */
-export interface WorkingRun {
-  readonly run: RunProcess;
-  readonly group: number;
+export class WorkingRun implements AsyncDisposable {
+  constructor(readonly run: RunProcess, readonly group: number) {}
+
+  /** Ends both: what a run has left alive by a mistake must not outlive the test that found it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if ((await livingOf(this.group)).length > 0) signalGroup(this.group, "SIGKILL");
+    await this.run[Symbol.asyncDispose]();
+  }
 }
 
 /** So many runs start at a time. Each is three programs that load, and a lease of 8 s does not wait for a busy machine. */
@@ -41,7 +47,7 @@ export async function startWorking(
       try {
         const group = await run.commandPid();
         await beats.untilAllLive();
-        return { run, group };
+        return new WorkingRun(run, group);
       } catch (error) {
         await run[Symbol.asyncDispose]();
         const wasLost = /its deadline is near and no renewal succeeded/.test(run.stderr);
