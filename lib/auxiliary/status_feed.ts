@@ -11,8 +11,18 @@ import type { CancelTimer, Clock } from "../runtime/clock.ts";
 import type { GroupsView } from "./live_groups.ts";
 import { statusMessage } from "./status_view.ts";
 
-/** Milliseconds between two messages of every group. */
-const REPEAT_MS = 30_000;
+/** A step of the repetition, in milliseconds. */
+const STEP_MS = 1_000;
+
+/** Every group is repeated in one of so many steps, so that many groups do not come at once. */
+const STEPS = 30;
+
+/** What is told of a group. */
+interface Told {
+  readonly text: string;
+  /** The step in which it is repeated, from 0. */
+  readonly step: number;
+}
 
 /** What a {@linkcode StatusFeed} is made of. */
 export interface StatusFeedParts {
@@ -23,11 +33,12 @@ export interface StatusFeedParts {
 /** The messages of all groups, made once for all clients. */
 export class StatusFeed {
   readonly #parts: StatusFeedParts;
-  /** The message of each group as it was sent last. */
-  #messages = new Map<GroupKey, string>();
+  /** What was told last of each group. */
+  readonly #told = new Map<GroupKey, Told>();
   readonly #clients = new Set<WebSocketClient>();
   #unsubscribe: (() => void) | null = null;
   #cancelRepeat: CancelTimer = () => {};
+  #nextStep = 0;
 
   constructor(parts: StatusFeedParts) {
     this.#parts = parts;
@@ -40,14 +51,15 @@ export class StatusFeed {
     if (this.#clients.size === 0) this.#begin();
     this.#clients.add(client);
     client.gone.addEventListener("abort", () => this.#close(client), { once: true });
-    for (const [key, text] of this.#messages) client.put(key, text);
+    for (const [key, { text }] of this.#told) client.put(key, text);
   }
 
   #begin(): void {
     const { groups } = this.#parts;
-    this.#messages = new Map(groups.keys().flatMap((key) => this.#messageOf(key)));
+    this.#told.clear();
+    this.#hear(groups.keys());
     this.#unsubscribe = groups.subscribe((changes) => this.#hear(changes.map(({ key }) => key)));
-    this.#planRepeat();
+    this.#planRepeat(0);
   }
 
   #close(client: WebSocketClient): void {
@@ -59,32 +71,28 @@ export class StatusFeed {
   }
 
   #hear(keys: readonly GroupKey[]): void {
-    const messages = this.#messages;
     for (const key of keys) {
-      const [found] = this.#messageOf(key);
-      if (found === undefined) {
-        messages.delete(key);
+      const sight = this.#parts.groups.sight(key);
+      if (sight === null) {
+        this.#told.delete(key);
         continue;
       }
-      const [, text] = found;
+      const text = JSON.stringify(statusMessage(sight.group));
+      const before = this.#told.get(key);
       // Not every change of a group is one of what is told of it.
-      if (messages.get(key) === text) continue;
-      messages.set(key, text);
+      if (before?.text === text) continue;
+      this.#told.set(key, { text, step: before?.step ?? this.#nextStep++ % STEPS });
       for (const client of this.#clients) client.put(key, text);
     }
   }
 
-  #planRepeat(): void {
-    this.#cancelRepeat = this.#parts.clock.timer(REPEAT_MS, () => {
-      for (const client of this.#clients) {
-        for (const [key, text] of this.#messages) client.put(key, text);
+  #planRepeat(step: number): void {
+    this.#cancelRepeat = this.#parts.clock.timer(STEP_MS, () => {
+      for (const [key, told] of this.#told) {
+        if (told.step !== step) continue;
+        for (const client of this.#clients) client.put(key, told.text);
       }
-      this.#planRepeat();
+      this.#planRepeat((step + 1) % STEPS);
     });
-  }
-
-  #messageOf(key: GroupKey): readonly (readonly [GroupKey, string])[] {
-    const sight = this.#parts.groups.sight(key);
-    return sight === null ? [] : [[key, JSON.stringify(statusMessage(sight.group))]];
   }
 }

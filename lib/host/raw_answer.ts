@@ -9,7 +9,7 @@ import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../runtime/clock.ts";
 
-/** Milliseconds for which the client may still read the answer before its connection is destroyed. */
+/** Milliseconds for which the client may still read a sent answer before its connection is destroyed. */
 const LINGER_MS = 500;
 
 /** Headers that say how the body is framed on this connection: they are ours to say. */
@@ -18,13 +18,15 @@ const FRAMING = ["connection", "content-length", "keep-alive", "transfer-encodin
 /**
  * Writes a whole answer and ends the connection.
  *
- * @param response Its body is read whole first, so it must be short.
+ * @param response Its body is read whole first.
+ * @param limitMs Milliseconds in which the answer must leave.
  * @param withBody False for the answer to HEAD.
  */
 export async function answerOnSocket(
   socket: Duplex,
   response: Response,
   clock: Clock,
+  limitMs: number,
   withBody: boolean,
 ): Promise<void> {
   const body = Buffer.from(await response.arrayBuffer());
@@ -37,7 +39,11 @@ export async function answerOnSocket(
     ...headers.map(([name, value]) => `${name}: ${value}`),
   ].join("\r\n");
   socket.write(Buffer.from(`${head}\r\n\r\n`, "latin1"));
+  let cancel = clock.timer(limitMs, () => socket.destroy());
+  socket.once("finish", () => {
+    cancel();
+    cancel = clock.timer(LINGER_MS, () => socket.destroy());
+  });
+  socket.once("close", () => cancel());
   socket.end(withBody ? body : undefined);
-  const cancel = clock.timer(LINGER_MS, () => socket.destroy());
-  socket.once("close", cancel);
 }

@@ -6,13 +6,15 @@
 
 // @ts-types="@types/ws"
 import type { WebSocket } from "ws";
+import type { Duplex } from "node:stream";
 import type { CancelTimer, Clock } from "../runtime/clock.ts";
+import type { Sender, SendTurns } from "./send_turns.ts";
 
 /** What a client may take, and what it may send. */
 export interface WebSocketLimits {
   /** Milliseconds between two pings. A client that has not answered one when the next is due is cut off. @default {30000} */
   readonly pingMs: number;
-  /** Milliseconds in which a message must leave for the client, or it is cut off. @default {10000} */
+  /** Milliseconds in which what was begun must leave for the client, or it is cut off. @default {10000} */
   readonly sendMs: number;
   /** How many messages may wait for a client that reads too slowly, before it is cut off. @default {20000} */
   readonly waitingMessages: number;
@@ -52,14 +54,21 @@ export type CutReason = "slow" | "silent";
 /** What a {@linkcode RunningClient} is made of. */
 export interface RunningClientParts {
   readonly socket: WebSocket;
+  /** The connection below it. */
+  readonly connection: Duplex;
+  /** Shared by all clients. */
+  readonly turns: SendTurns;
   readonly clock: Clock;
   readonly limits: WebSocketLimits;
   /** Told when the client is cut off. */
   readonly onCut: (reason: CutReason) => void;
 }
 
+/** How many messages, and about how many bytes, are handed over at once: they leave in one write. */
+const BATCH = { messages: 32, bytes: 65_536 };
+
 /** A connected client. What it sends is not looked at. */
-export class RunningClient implements WebSocketClient {
+export class RunningClient implements WebSocketClient, Sender {
   readonly #parts: RunningClientParts;
   readonly #gone = new AbortController();
   /** Messages by key, in the order in which they leave. */
@@ -96,23 +105,41 @@ export class RunningClient implements WebSocketClient {
     if (place === "last") this.#waiting.delete(key);
     this.#waiting.set(key, text);
     if (this.#waiting.size > this.#parts.limits.waitingMessages) return this.#cut("slow");
-    if (!this.#sending) this.#sendNext();
+    if (!this.#sending) this.#parts.turns.add(this);
   }
 
-  #sendNext(): void {
-    const [next] = this.#waiting;
-    if (next === undefined || this.gone.aborted) return;
-    const [key, text] = next;
-    this.#waiting.delete(key);
-    const { socket, clock, limits } = this.#parts;
+  /** Hands over what waits, as far as it fits into one write; the rest when that has left. */
+  send(): void {
+    const texts = this.#takeBatch();
+    if (texts.length === 0) return;
+    const { socket, connection, clock, limits, turns } = this.#parts;
     this.#sending = true;
     this.#cancelSend = clock.timer(limits.sendMs, () => this.#cut("slow"));
-    socket.send(text, (error) => {
-      this.#cancelSend();
-      this.#sending = false;
-      // After an error comes `close`.
-      if (!error) this.#sendNext();
-    });
+    let left = texts.length;
+    connection.cork();
+    for (const text of texts) {
+      socket.send(text, (error) => {
+        left--;
+        // After an error comes `close`.
+        if (left > 0 || error) return;
+        this.#cancelSend();
+        this.#sending = false;
+        if (this.#waiting.size > 0) turns.add(this);
+      });
+    }
+    connection.uncork();
+  }
+
+  #takeBatch(): readonly string[] {
+    const texts: string[] = [];
+    let bytes = 0;
+    for (const [key, text] of this.#waiting) {
+      this.#waiting.delete(key);
+      texts.push(text);
+      bytes += text.length;
+      if (texts.length >= BATCH.messages || bytes >= BATCH.bytes) break;
+    }
+    return texts;
   }
 
   #planPing(): void {
@@ -135,6 +162,7 @@ export class RunningClient implements WebSocketClient {
   #end(): void {
     this.#cancelSend();
     this.#cancelPing();
+    this.#parts.turns.remove(this);
     this.#waiting.clear();
     this.#gone.abort();
   }

@@ -30,18 +30,20 @@ import type { Buffer } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 // @ts-types="@types/ws"
-import { type WebSocket, WebSocketServer } from "ws";
+import { WebSocketServer } from "ws";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { ClosableSocket } from "./host_sockets.ts";
-import type { FetchHandler, ListenerOptions } from "./listener.ts";
+import { DEFAULT_LIMITS, type FetchHandler, type ListenerOptions } from "./listener.ts";
 import type { OriginRule } from "./origins.ts";
 import { answerOnSocket } from "./raw_answer.ts";
 import { type RawTarget, rawTarget } from "./raw_target.ts";
+import { SendTurns } from "./send_turns.ts";
 import { refusalResponse } from "./refusal.ts";
 import {
   DEFAULT_WEB_SOCKET_LIMITS,
   RunningClient,
+  type RunningClientParts,
   type WebSocketClient,
   type WebSocketLimits,
 } from "./web_socket_client.ts";
@@ -120,11 +122,13 @@ class Table {
   readonly #options: WebSocketsOptions;
   readonly #limits: WebSocketLimits;
   readonly #server: WebSocketServer;
+  readonly #turns: SendTurns;
   readonly #clients = new Map<WebSocketPath, number>();
 
   constructor(options: WebSocketsOptions) {
     this.#options = options;
     this.#limits = { ...DEFAULT_WEB_SOCKET_LIMITS, ...options.limits };
+    this.#turns = new SendTurns(options.clock);
     const settings = {
       noServer: true,
       clientTracking: false,
@@ -164,23 +168,29 @@ class Table {
     }
     this.#server.handleUpgrade(incoming, socket, head, (webSocket) => {
       this.#report(path, incoming, 101);
-      this.#open(path, webSocket, targetOf(incoming).target);
+      this.#open(path, incoming, { socket: webSocket, connection: socket });
     });
   }
 
-  #open(path: WebSocketPath, socket: WebSocket, target: string): void {
+  #open(
+    path: WebSocketPath,
+    incoming: IncomingMessage,
+    { socket, connection }: Pick<RunningClientParts, "socket" | "connection">,
+  ): void {
     const { clock, logger, keep } = this.#options;
     this.#clients.set(path, this.#count(path) + 1);
     socket.once("close", () => this.#clients.set(path, this.#count(path) - 1));
     const client = new RunningClient({
       socket,
+      connection,
+      turns: this.#turns,
       clock,
       limits: this.#limits,
       onCut: (reason) => logger.info("websocket client cut off", { handler: path.name, reason }),
     });
     keep?.(socket);
     try {
-      path.open(client, target);
+      path.open(client, targetOf(incoming).target);
     } catch (error) {
       const errorName = error instanceof Error ? error.name : typeof error;
       logger.error("websocket not opened", { handler: path.name, error: errorName });
@@ -217,7 +227,8 @@ class Table {
   ): void {
     const { clock, logger } = this.#options;
     const answering = async () => {
-      await answerOnSocket(socket, await make(), clock, incoming.method !== "HEAD");
+      const withBody = incoming.method !== "HEAD";
+      await answerOnSocket(socket, await make(), clock, DEFAULT_LIMITS.writeMs, withBody);
     };
     answering().catch((error: unknown) => {
       logger.error("http handler failed", {

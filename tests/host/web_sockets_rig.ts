@@ -58,6 +58,7 @@ export class SocketsRig implements AsyncDisposable {
   readonly handler = (request: Request): Response => {
     const { pathname, search } = new URL(request.url);
     if (pathname === "/broken") throw new TypeError("broken");
+    if (pathname === "/large") return new Response("x".repeat(12_000_000));
     const body = `${request.method} ${pathname}${search} ${request.headers.get("x-test") ?? ""}`;
     return new Response(body, { status: pathname === "/nothing" ? 404 : 200 });
   };

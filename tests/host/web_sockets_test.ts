@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { allowedOrigins } from "../../lib/host/origins.ts";
-import { eventually } from "./support.ts";
+import { eventually as within } from "./support.ts";
 import { PATH, SocketsRig } from "./web_sockets_rig.ts";
+
+/** Sockets need their time on a busy machine. */
+const eventually = (condition: () => boolean | Promise<boolean>, what: string) =>
+  within(condition, what, 30_000);
 
 const MEGABYTE = "x".repeat(1_000_000);
 
@@ -103,6 +107,19 @@ Deno.test("a request for another protocol, or for another path, is answered as i
   assert.deepEqual([rig.clients.length, rig.outcomes.length], [0, 0]);
 });
 
+Deno.test("a large answer to a request that asked for another protocol is read to its end, however slowly", async () => {
+  await using rig = await new SocketsRig().start();
+  await using slow = await rig.raw({ "Upgrade": "h2c" }, "GET /large HTTP/1.1");
+  await eventually(() => slow.received.length > 0, "it begins");
+  slow.pause();
+  // Longer than a client may linger once all is sent.
+  await new Promise((resolve) => setTimeout(resolve, 700));
+  slow.socket.resume();
+  const answer = await slow.closed;
+  assert.ok(answer.endsWith("x".repeat(1_000)));
+  assert.equal(answer.length - answer.indexOf("\r\n\r\n") - 4, 12_000_000);
+});
+
 Deno.test("a request that cannot be served is refused, and a handler that throws ends its connection alone", async () => {
   await using rig = await new SocketsRig().start();
   await using trace = await rig.raw({}, "TRACE /status HTTP/1.1");
@@ -180,7 +197,7 @@ Deno.test("of what waits for a slow client only the newest of each key is kept",
   reader.socket.pause();
   const [client] = rig.clients;
   // More than the buffers of both ends take.
-  for (let count = 0; count < 20; count++) client?.put(`filler ${count}`, MEGABYTE);
+  for (let count = 0; count < 12; count++) client?.put(`filler ${count}`, MEGABYTE);
   for (let count = 0; count < 1_000; count++) {
     client?.put("a", `a is ${count}`);
     client?.put("b", `b is ${count}`);
@@ -189,7 +206,7 @@ Deno.test("of what waits for a slow client only the newest of each key is kept",
   await eventually(() => reader.messages.includes("b is 999"), "the newest has come");
   const news = reader.messages.filter((text) => text !== MEGABYTE);
   assert.deepEqual(news, ["a is 999", "b is 999"]);
-  assert.equal(reader.messages.length, 22);
+  assert.equal(reader.messages.length, 14);
 });
 
 Deno.test("what is to be last leaves behind all that waits, also when it takes the place of another", async () => {
@@ -225,7 +242,7 @@ Deno.test("whoever opens a path is told what the request asked for, with its que
 });
 
 Deno.test("a client that answers pings stays, and one that does not is cut off", async () => {
-  await using rig = await new SocketsRig({ limits: { pingMs: 100 } }).start();
+  await using rig = await new SocketsRig({ limits: { pingMs: 1_000 } }).start();
   const alive = await rig.connect();
   await using silent = await rig.raw();
   await eventually(() => rig.table.clients(PATH) === 2, "both are connected");
@@ -233,7 +250,7 @@ Deno.test("a client that answers pings stays, and one that does not is cut off",
   await eventually(() => rig.table.clients(PATH) === 1, "one is gone");
   let pings = 0;
   alive.socket.on("ping", () => pings++);
-  await eventually(() => pings >= 3, "three pings");
+  await eventually(() => pings >= 2, "two pings");
   assert.equal(rig.clients[0]?.gone.aborted, false);
   const cuts = rig.logger.lines.filter(({ message }) => message === "websocket client cut off");
   assert.deepEqual(cuts.map(({ fields }) => fields), [{ handler: "news", reason: "silent" }]);
@@ -249,7 +266,9 @@ Deno.test("a client that pings is answered, and one that pings and does not read
   assert.equal(await answered, "are you there?");
   const stuck = await rig.connect();
   stuck.socket.pause();
-  for (let count = 0; count < 20; count++) rig.clients[1]?.put(String(count), MEGABYTE);
+  for (let count = 0; count < 12; count++) rig.clients[1]?.put(String(count), MEGABYTE);
+  // Until the buffers of both ends are full.
+  await new Promise((resolve) => setTimeout(resolve, 200));
   let pongs = 0;
   stuck.socket.on("pong", () => pongs++);
   for (let count = 0; count < 500; count++) stuck.socket.ping("x".repeat(100));
@@ -259,8 +278,8 @@ Deno.test("a client that pings is answered, and one that pings and does not read
   polite.socket.ping();
   await again;
   stuck.socket.resume();
-  await eventually(() => stuck.messages.length === 20, "all messages came");
-  assert.ok(pongs < 500, `${pongs} answers waited`);
+  await eventually(() => stuck.messages.length === 12, "all messages came");
+  assert.equal(pongs, 0);
 });
 
 Deno.test("the end of the process asks all clients to go", async () => {
