@@ -185,6 +185,27 @@ Deno.test("the environment selects the profile before the option does, as it doe
   assert.deepEqual([alone.code, alone.stderr, alone.stdout], [0, "", stdout]);
 });
 
+Deno.test("the example application gets what it needs from its own configuration", async () => {
+  const read = (name: string) => Deno.readTextFile(`${ROOT}/deploy/examples/app/${name}`);
+  const [, line = ""] = /^ {2}(--name [^|]*)/m.exec(await read("README.md")) ?? [];
+  const { code, stdout, stderr } = await run(line.trim().split(" "), {
+    files: { "holdfast.yaml": await read("holdfast.yaml") },
+  });
+  assert.deepEqual([code, stderr], [0, ""]);
+  const shape = z.looseObject({
+    rules: z.array(z.looseObject({ resourceNames: z.unknown().optional() })),
+  });
+  const role = shape.parse(documentsOf(stdout).find(({ kind }) => kind === "Role"));
+  assert.deepEqual(role.rules.map(({ resourceNames }) => resourceNames), [
+    ["example-app"],
+    ["example-settings"],
+    undefined,
+  ]);
+  const { pod, env } = deploymentIn(stdout);
+  assert.equal(pod.terminationGracePeriodSeconds, 5 + 5 + 30 + 10);
+  assert.equal(env.get("AUTUMN_SERVER__PORT"), "3000");
+});
+
 /** Runs the program itself, in a folder with these files. */
 async function holdfast(
   args: readonly string[],
