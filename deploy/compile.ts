@@ -42,6 +42,7 @@ try {
 }
 
 async function compile(): Promise<void> {
+  const target = targetOf(Deno.env.get("TARGETARCH") ?? "");
   const source = await buildSource(ROOT, Deno.env.toObject());
   const build = { version: manifest.version, source };
   const folder = await makeBundle({ root: ROOT, name: BUNDLE, build });
@@ -56,7 +57,7 @@ async function compile(): Promise<void> {
     `dist/${BUNDLE}: ${await bundleSize(folder)} MB, starts by itself: ${started.stdout.trim()}`,
   );
   await writeParts(folder, `${source.commit}${source.changed ? ", with changes" : ""}`);
-  await makeProgram(entry, started.stdout);
+  await makeProgram(entry, started.stdout, target);
 }
 
 async function checkGraph(folder: string, entry: string): Promise<void> {
@@ -84,14 +85,20 @@ async function writeParts(folder: string, commit: string): Promise<void> {
   print(`${PARTS}: ${parts.components.length} parts`);
 }
 
-async function makeProgram(entry: string, version: string): Promise<void> {
-  const architecture = Deno.env.get("TARGETARCH") ?? "";
+/** The machine that the program is for; `undefined` is this one. */
+function targetOf(architecture: string): string | undefined {
   const target = TARGETS[architecture];
-  if (architecture !== "" && target === undefined) {
-    throw new StepError(
-      `Cannot compile for 'TARGETARCH' as it must be amd64 or arm64: current value is ${architecture}`,
-    );
-  }
+  if (architecture === "" || target !== undefined) return target;
+  throw new StepError(
+    `Cannot compile for 'TARGETARCH' as it must be amd64 or arm64: current value is ${architecture}`,
+  );
+}
+
+async function makeProgram(
+  entry: string,
+  version: string,
+  target: string | undefined,
+): Promise<void> {
   const args = [
     "compile",
     ...ISOLATED,
