@@ -80,7 +80,12 @@ export type ConfiguredInput = Pick<
  * only when the configuration names one.
  *
  * ```ts
- * const objects = appManifests({ ...appInputOf(config), name: "web", image: "registry.example/web:1" });
+ * import type { Config } from "@holdfast/holdfast";
+ * import { appInputOf, appManifests } from "@holdfast/holdfast/manifests";
+ *
+ * function objectsOf(config: Config) {
+ *   return appManifests({ ...appInputOf(config), name: "web", image: "registry.example/web:1" });
+ * }
  * ```
  */
 export function appInputOf(config: Config): ConfiguredInput & { readonly namespace?: string } {

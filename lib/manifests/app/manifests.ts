@@ -37,6 +37,8 @@ export type AppObject =
  * PodDisruptionBudget only with two or more replicas. The same input gives the same objects.
  *
  * ```ts
+ * import { appManifests, renderYaml } from "@holdfast/holdfast/manifests";
+ *
  * const objects = appManifests({
  *   name: "web",
  *   image: "registry.example/web:1",
