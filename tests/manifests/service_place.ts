@@ -200,12 +200,12 @@ export class ServicePlace implements AsyncDisposable {
   }
 }
 
-/** Waits until something is so, for 20 s. */
+/** Waits until something is so, for a minute: the machine may be busy. */
 export async function eventually(
   what: string,
   isSo: () => Promise<boolean> | boolean,
 ): Promise<void> {
-  const until = performance.now() + 20_000;
+  const until = performance.now() + 60_000;
   while (!await isSo()) {
     if (performance.now() > until) throw new Error(`Cannot go on as it did not come: ${what}`);
     await pause(30);

@@ -33,7 +33,7 @@ const everything = ({ data }: { data: string }) => ({
     deploy_api: { terminal_hold_retention: "1s" },
     auxiliary: { status_page: true },
     kubernetes: {
-      leader_election: { lease_duration_secs: 3, renew_deadline_secs: 2, retry_period_secs: 1 },
+      leader_election: { lease_duration_secs: 9, renew_deadline_secs: 6, retry_period_secs: 1 },
     },
   },
 });
