@@ -24,13 +24,15 @@ start() {
   while [ ! -f "$1.pid" ]; do sleep 0.01; done
 }
 
-# Sends a signal, and KILL when the process is still there after 5 s.
+# Sends a signal, and KILL when the process is still there after 5 s. Whoever would write down its exit may be gone: a signal
+# to the whole group takes it along. So the process itself is asked for as well.
 end() {
-  [ -f "$2.exit" ] || kill "-$1" "$(cat "$2.pid")" 2>/dev/null
+  pid=$(cat "$2.pid")
+  [ -f "$2.exit" ] || kill "-$1" "$pid" 2>/dev/null
   ticks=0
-  while [ ! -f "$2.exit" ]; do
+  while [ ! -f "$2.exit" ] && kill -0 "$pid" 2>/dev/null; do
     ticks=$((ticks + 1))
-    [ $ticks -eq 250 ] && kill -KILL "$(cat "$2.pid")" 2>/dev/null
+    [ $ticks -eq 250 ] && kill -KILL "$pid" 2>/dev/null
     sleep 0.02
   done
 }

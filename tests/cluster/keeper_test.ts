@@ -78,3 +78,22 @@ Deno.test("the processes end and their folder goes when the test process is kill
   while (await exists(folder)) await pause(10);
   assert.equal(await isRunning(id), false);
 });
+
+Deno.test("a signal to the whole group ends the keeper too, though it takes along those who wait for the processes", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "holdfast-cluster-" });
+  await Deno.writeTextFile(`${folder}/sleeper.1.sh`, "exec sleep 1000\n");
+  const keeper = new Deno.Command("sh", {
+    args: [new URL("keeper.sh", import.meta.url).pathname, folder],
+    stdin: "piped",
+    // A group of its own, as a shell gives it to a command.
+    detached: true,
+  }).spawn();
+  const input = keeper.stdin.getWriter();
+  await input.write(new TextEncoder().encode("start sleeper.1\n"));
+  const id = await processId(folder, "sleeper.1");
+  Deno.kill(-keeper.pid, "SIGTERM");
+  await keeper.status;
+  assert.equal(await isRunning(id), false);
+  assert.equal(await exists(folder), false);
+  await input.close().catch(() => {});
+});
