@@ -59,6 +59,14 @@ Deno.test("the variables of the dashboards are read from series and labels that 
   }
 });
 
+Deno.test("each query that docs/metrics.md tells people to watch asks for series that there are", async () => {
+  const known = await knownMetrics();
+  const [, section = ""] = (await readDocument("docs/metrics.md")).split("\n## What to watch\n");
+  const queries = tableRowsIn(section).map(([cell = ""]) => /`([^`]+)`/.exec(cell)?.[1] ?? "");
+  assert.ok(queries.length >= 8);
+  for (const query of queries) assert.deepEqual(queryFaults(query, known), [], query);
+});
+
 Deno.test("the summary and the description of each rule use labels that its query leaves", async () => {
   const known = await knownMetrics();
   for (const { alert, expr, annotations } of await readRules()) {
