@@ -22,6 +22,14 @@ export interface Step {
   readonly atMs: number;
 }
 
+/** The sites in status. @param other How the one is that is not active. */
+function sitesOf(active: string, other: Readonly<Record<string, unknown>>) {
+  return ["iad", "pdx"].map((name) => ({
+    name,
+    ...(name === active ? { state: "writable", replicating: false } : other),
+  }));
+}
+
 /** A running operator. */
 export class DatabaseOperator implements AsyncDisposable {
   readonly steps: Step[] = [];
@@ -122,8 +130,17 @@ export class DatabaseOperator implements AsyncDisposable {
     const { status } = await this.#group.read();
     if (status?.activeSite === to) return;
     await this.#promote(to, (status?.topologyGeneration ?? 0) + 1);
-    await this.#moved(to);
+    // The other one is gone, and the status says so: the group is not stable until it is repaired.
+    const gone = sitesOf(to, { state: "unreachable", replicating: false });
+    await this.#moved(to, { sites: gone });
     this.#note(`failed over to ${to}`);
+  }
+
+  /** Tells that the other site is a replica again. */
+  async repaired(): Promise<void> {
+    const { activeSite } = (await this.#group.read()).status ?? {};
+    const replica = { state: "read-only", replicating: true, secondsBehindSource: 0 };
+    await this.#group.write({ sites: sitesOf(activeSite ?? "", replica) });
   }
 
   /** Raises the fence before the server takes writes: docs/fencing.md. */

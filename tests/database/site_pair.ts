@@ -28,10 +28,16 @@ GRANT REPLICATION SLAVE ON *.* TO 'replicator'@'%';
 
 /** Two servers, one for each site of the group. */
 export class SitePair implements AsyncDisposable {
+  readonly #programs: MariaDbPrograms;
   readonly #keeper: Keeper;
-  readonly #sites: ReadonlyMap<string, MariaDbServer>;
+  readonly #sites: Map<string, MariaDbServer>;
 
-  private constructor(keeper: Keeper, servers: readonly MariaDbServer[]) {
+  private constructor(
+    programs: MariaDbPrograms,
+    keeper: Keeper,
+    servers: readonly MariaDbServer[],
+  ) {
+    this.#programs = programs;
     this.#keeper = keeper;
     this.#sites = new Map(servers.map((server) => [server.name, server]));
   }
@@ -44,7 +50,7 @@ export class SitePair implements AsyncDisposable {
         MariaDbServer.start(programs, keeper, { name: "iad", id: 1 }),
         MariaDbServer.start(programs, keeper, { name: "pdx", id: 2 }),
       ]);
-      const pair = new SitePair(keeper, servers);
+      const pair = new SitePair(programs, keeper, servers);
       const primary = pair.site("iad");
       await pair.follow("pdx", "iad", "MASTER_USE_GTID = slave_pos");
       await primary.sql("SET GLOBAL read_only = 0");
@@ -79,6 +85,17 @@ export class SitePair implements AsyncDisposable {
         MASTER_USER = 'replicator', MASTER_CONNECT_RETRY = 1, ${from};
       START SLAVE`,
     );
+  }
+
+  /** Puts a new server in the place of one that is gone. It gets all that the primary has. */
+  async rebuild(name: string, primary: string): Promise<void> {
+    const server = await MariaDbServer.start(this.#programs, this.#keeper, {
+      name: `${name}-rebuilt`,
+      id: 3,
+    });
+    this.#sites.set(name, server);
+    await this.follow(name, primary, "MASTER_USE_GTID = slave_pos");
+    await this.untilCaughtUp(name, primary);
   }
 
   /** Waits until a replica has all that the other one has written so far. */
