@@ -34,9 +34,13 @@ export async function buildSource(
       `Cannot name the commit as '${COMMIT}' must be 40 hexadecimal digits: current value is ${named}`,
     );
   }
-  const head = await run("git", ["rev-parse", "HEAD"], root);
-  const commit = head.stdout.trim();
-  if (!head.success || !commitForm.safeParse(commit).success) {
+  const head = await run("git", ["rev-parse", "HEAD"], root).catch((error: unknown) => {
+    // The builder of an image has no git.
+    if (error instanceof StepError) return null;
+    throw error;
+  });
+  const commit = head?.stdout.trim() ?? "";
+  if (!head?.success || !commitForm.safeParse(commit).success) {
     throw new StepError(
       `Cannot name the commit: this is no clone of git, and '${COMMIT}' is not set`,
     );

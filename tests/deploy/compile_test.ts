@@ -18,4 +18,9 @@ Deno.test("a machine that no image is for, and a commit that is none, are refuse
     await refusal({ HOLDFAST_COMMIT: "v1" }),
     "Cannot name the commit as 'HOLDFAST_COMMIT' must be 40 hexadecimal digits: current value is v1",
   );
+  // As in the builder of an image, which has no git.
+  assert.equal(
+    await refusal({ PATH: "/nonexistent" }),
+    "Cannot name the commit: this is no clone of git, and 'HOLDFAST_COMMIT' is not set",
+  );
 });
