@@ -195,7 +195,7 @@ async function shakeHands(
       limit.addEventListener("abort", abort, { once: true });
       socket.once("secureConnect", () => {
         finish();
-        facts = handshakeFacts(url, socket, authorities);
+        facts = handshakeFacts(url, socket, authorities, parts.clock.wall());
         socket.once("close", () => done());
         socket.destroy();
       });
@@ -212,6 +212,7 @@ function handshakeFacts(
   { host }: ServiceUrl,
   socket: TLSSocket,
   authorities: readonly X509Certificate[],
+  nowMs: number,
 ): HandshakeFacts {
   const chain: X509Certificate[] = [];
   const seen = new Set<string>();
@@ -226,9 +227,11 @@ function handshakeFacts(
   if (own === undefined) return { type: "failed", code: "no certificate" };
   const error: unknown = socket.authorizationError;
   const refusal = socket.authorized ? "" : faultCode(error) || "refused";
+  const certificate = certificateFacts(own);
+  const isLiving = certificate.notBeforeMs <= nowMs && nowMs < certificate.notAfterMs;
   return {
     type: "done",
-    certificate: certificateFacts(own),
+    certificate,
     isForHost: isFor(own, host),
     isTrusted: isTrusted(),
     refusal,
@@ -238,7 +241,8 @@ function handshakeFacts(
     // The name is looked at after the issuer.
     if (refusal === "" || refusal === "ERR_TLS_CERT_ALTNAME_INVALID") return true;
     if (authorities.length > 0) return isSignedBy(chain, authorities);
-    return /EXPIRED|NOT_YET_VALID/.test(refusal) ? null : false;
+    // One that is out of its time is refused with the same words as one of a stranger.
+    return isLiving ? false : null;
   }
 }
 

@@ -213,6 +213,9 @@ Deno.test("a name that is not in the certificate, a foreign issuer, an expired c
   assert.deepEqual(await verdicts(issuer.url), ["ok", "wrong", "ok"]);
   assert.deepEqual(await verdicts(expired.url), ["ok", "ok", "wrong"]);
   assert.deepEqual(await verdicts(all.url), ["wrong", "wrong", "wrong"]);
+  // Of one that has expired the platform does not say whether it knows the authority.
+  const unknown = await place.examine(expired.url, { HOLDFAST_CA_FILE: "" });
+  assert.equal(unknown.find("certificate-issuer").verdict, "unseen");
   // The platform does not know a private authority.
   assert.deepEqual(await verdicts(names.url, { HOLDFAST_CA_FILE: "" }), ["wrong", "wrong", "ok"]);
   const { find } = await place.examine(issuer.url);
