@@ -17,6 +17,7 @@ import { measureLoad } from "./load.ts";
 import { measurePage } from "./page.ts";
 import { measureReactions } from "./reactions.ts";
 import { measureRenewals } from "./renewals.ts";
+import { measureSockets } from "./sockets.ts";
 import { measureStart } from "./start.ts";
 
 const benches: Readonly<Record<string, (cluster: Cluster) => Promise<readonly Figure[]>>> = {
@@ -27,6 +28,7 @@ const benches: Readonly<Record<string, (cluster: Cluster) => Promise<readonly Fi
   "hand-over": measureHandOver,
   load: measureLoad,
   page: measurePage,
+  sockets: measureSockets,
 };
 
 const names = Deno.args.length > 0 ? Deno.args : Object.keys(benches);

@@ -68,6 +68,11 @@ export class SocketsRig implements AsyncDisposable {
     return this.#listener;
   }
 
+  /** The URL of the path. */
+  get url(): string {
+    return `ws://127.0.0.1:${this.listener.address.port}${PATH}`;
+  }
+
   async start(): Promise<this> {
     this.#listener = await startPlainListener({
       name: "news",
@@ -91,7 +96,7 @@ export class SocketsRig implements AsyncDisposable {
 
   /** Tries to connect. @returns The status and the body of the refusal. */
   async refused(options: ClientOptions = {}): Promise<readonly [number | undefined, string]> {
-    const socket = new WebSocket(`ws://127.0.0.1:${this.listener.address.port}${PATH}`, options);
+    const socket = new WebSocket(this.url, options);
     const [, response] = await once(socket, "unexpected-response");
     let body = "";
     for await (const chunk of response) body += String(chunk);
