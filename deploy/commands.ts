@@ -35,13 +35,19 @@ export async function run(
     env: { NO_COLOR: "1", ...env },
     stdin: "null",
   });
-  const ending = await command.output().catch((error: unknown) => {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-    throw new StepError(`Cannot run '${program}' as it is not installed`);
-  });
+  const ending = await outputOf(command, program);
   const decoder = new TextDecoder();
   const stdout = decoder.decode(ending.stdout);
   return { success: ending.success, stdout, output: stdout + decoder.decode(ending.stderr) };
+}
+
+async function outputOf(command: Deno.Command, program: string): Promise<Deno.CommandOutput> {
+  try {
+    return await command.output();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    throw new StepError(`Cannot run '${program}' as it is not installed`);
+  }
 }
 
 /** Runs Deno itself. @throws {StepError} It failed: with all that it said. */

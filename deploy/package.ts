@@ -7,13 +7,11 @@
  */
 
 import manifest from "../deno.json" with { type: "json" };
+import { ROOT, run, StepError } from "./commands.ts";
 import { entriesOf, packageManifest } from "./package_manifest.ts";
 import { emitModules } from "./package_modules.ts";
 
-const ROOT = new URL("../", import.meta.url);
 const DOCUMENTS = ["LICENSE", "README.md"];
-
-class StepError extends Error {}
 
 try {
   print(await makePackage(outFolder(Deno.args)));
@@ -32,9 +30,9 @@ async function makePackage(out: string): Promise<string> {
   await Deno.mkdir(folder, { recursive: true });
 
   const runtimeTypes = `${out}/deno.d.ts`;
-  await Deno.writeTextFile(runtimeTypes, await run(Deno.execPath(), ["types"], ROOT));
+  await Deno.writeTextFile(runtimeTypes, await succeed(Deno.execPath(), ["types"], ROOT));
   const { packages, problems } = emitModules({
-    root: decodeURIComponent(ROOT.pathname),
+    root: ROOT,
     entries: entriesOf(manifest),
     runtimeTypes,
     outDir: folder,
@@ -46,28 +44,22 @@ async function makePackage(out: string): Promise<string> {
 
   const npmManifest = packageManifest(manifest, packages);
   await Deno.writeTextFile(`${folder}/package.json`, `${JSON.stringify(npmManifest, null, 2)}\n`);
-  for (const name of DOCUMENTS) await Deno.copyFile(new URL(name, ROOT), `${folder}/${name}`);
-  const packed = await run("npm", ["pack", "--silent", "--pack-destination", out], folder);
+  for (const name of DOCUMENTS) await Deno.copyFile(`${ROOT}${name}`, `${folder}/${name}`);
+  const packed = await succeed("npm", ["pack", "--silent", "--pack-destination", out], folder);
   return `${out}/${packed.trim()}`;
 }
 
 function outFolder(args: readonly string[]): string {
   const [option, folder] = args;
-  if (option === undefined) return decodeURIComponent(new URL("dist", ROOT).pathname);
+  if (option === undefined) return `${ROOT}dist`;
   if (option === "--out" && folder !== undefined && args.length === 2) return folder;
   throw new StepError("Cannot make the package as the only option is '--out FOLDER'");
 }
 
-async function run(program: string, args: readonly string[], cwd: URL | string): Promise<string> {
-  const command = new Deno.Command(program, { args: [...args], cwd, stdin: "null" });
-  const { success, stdout, stderr } = await command.output().catch((error: unknown) => {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-    throw new StepError(`Cannot run '${program}' as it is not installed`);
-  });
-  if (!success) {
-    throw new StepError(`Cannot run '${program}': ${new TextDecoder().decode(stderr).trim()}`);
-  }
-  return new TextDecoder().decode(stdout);
+async function succeed(program: string, args: readonly string[], cwd: string): Promise<string> {
+  const { success, stdout, output } = await run(program, args, cwd);
+  if (!success) throw new StepError(`Cannot run '${program}': ${output.trim()}`);
+  return stdout;
 }
 
 function print(line: string): void {
