@@ -53,7 +53,7 @@ class Replicas {
   async restart(): Promise<void> {
     const before = this.#running;
     for (const service of before) service.kill("SIGKILL");
-    await this.#serve(await Promise.all(before.map(() => this.#start())));
+    this.#serve(await Promise.all(before.map(() => this.#start())));
   }
 
   /** Ends the replica that leads, and starts another one. */
@@ -63,7 +63,7 @@ class Replicas {
     if (leader === undefined) throw new Error("Cannot change the leader as nobody leads");
     leader.kill("SIGTERM");
     const others = this.#running.filter((service) => service !== leader);
-    await this.#serve([...others, await this.#start()]);
+    this.#serve([...others, await this.#start()]);
     assert.equal(await leader.ended(), 0);
   }
 
@@ -71,10 +71,9 @@ class Replicas {
     return this.#caller.startService({ env: QUICK_ELECTION });
   }
 
-  #serve(running: ServiceProcess[]): Promise<void> {
+  #serve(running: ServiceProcess[]): void {
     this.#running = running;
     this.#network.services = running.map((service) => `https://${service.address("tls")}`);
-    return Promise.resolve();
   }
 }
 
@@ -118,9 +117,16 @@ export async function upsetRun(caller: RealCaller, upset: Upset): Promise<UpsetF
   await using working = await startWorking(args, environmentOf(own), beats);
   const { group: processGroup, run } = working;
   const startedMs = Date.now();
-  const waiting = takeNext(otherInstance(own), processGroup, { waitSeconds: 600 });
-  let grantedMs = Infinity;
-  const noted = waiting.then(({ sentMs }) => void (grantedMs = sentMs), () => {});
+  const enough = new AbortController();
+  const waiting = takeNext(otherInstance(own), processGroup, {
+    waitSeconds: 600,
+    signal: enough.signal,
+  });
+  await using over = new AsyncDisposableStack();
+  over.defer(async () => {
+    enough.abort();
+    await waiting.then(({ lease }) => lease.release(), () => {});
+  });
 
   const untilRenewed = async (since: string) => {
     const before = await expiries(cluster, namespace, settings.group);
@@ -156,9 +162,7 @@ export async function upsetRun(caller: RealCaller, upset: Upset): Promise<UpsetF
   assert.equal(code, 143, stderr);
   assert.doesNotMatch(stderr, /Cannot go on/);
   const next = await waiting;
-  await noted;
   judge("upset", await beats.last(), next);
-  assert.ok(grantedMs > endedMs, "somebody else was granted the lease while the run worked");
-  await next.lease.release();
+  assert.ok(next.sentMs > endedMs, "somebody else was granted the lease while the run worked");
   return { disturbances, seconds: (endedMs - startedMs) / 1_000 };
 }
