@@ -5,7 +5,7 @@ import { systemClock, systemEntropy } from "../../handlers/commands/system.ts";
 import { configSchema } from "../../lib/config/schema.ts";
 import type { KubeApi } from "../../lib/kube/api.ts";
 import { CONFIG_MAPS, EVENTS, ForbiddenError, LEASES, PODS } from "../../lib/kube/mod.ts";
-import { rbacNeedsOf, rbacObjects } from "../../lib/manifests/mod.ts";
+import { rbacNeedsOf, rbacObjects, rbacRules } from "../../lib/manifests/mod.ts";
 import { LEADER_LABEL } from "../../lib/plugin/leader_label.ts";
 import { startKubernetes } from "../../lib/plugin/start.ts";
 import { TestSystem } from "../../lib/testing/test_system.ts";
@@ -15,7 +15,7 @@ import { mustSucceed } from "../cluster/raw_client.ts";
 import { MemoryLog } from "../election/world.ts";
 import { eventually } from "../host/support.ts";
 
-const clusterTest = useCluster({ crds: false });
+const clusterTest = useCluster({ crds: false, audit: true });
 const never = new AbortController().signal;
 const call = { signal: never };
 
@@ -234,5 +234,58 @@ clusterTest(
       assert.ok(systemClock.monotonic() - releasedMs < 2_500);
       await second.shutdown(never);
     }
+  },
+);
+
+clusterTest(
+  "each verb of the Role is used and no other is asked for, as the audit log shows",
+  async (cluster) => {
+    const namespace = "audited";
+    const { config, api } = await install(cluster, namespace, ALL);
+    const { adminApi } = cluster;
+    const { metadata: { uid } } = await makePod(cluster, namespace, "web-1");
+    // What this test itself asked for with the account does not count.
+    const before = (await cluster.auditLog()).length;
+    const replica = await startKubernetes({
+      config,
+      system: new TestSystem({ clock: systemClock, entropy: systemEntropy }),
+      logger: new MemoryLog(),
+      signal: never,
+      connector: () => api,
+      podInfo: { name: "web-1", namespace, uid, labels: {}, inCluster: true },
+    });
+    const { leadership } = replica;
+    assert.equal(await leadership?.waitUntilLeader(never), true);
+    const { token } = leadership?.term ?? {};
+    // It leads once more, so one and the same Event comes twice.
+    const lease = { name: "web", namespace };
+    const { metadata } = await adminApi.get(LEASES, lease, call);
+    await adminApi.delete(LEASES, lease, {
+      uid: metadata.uid,
+      resourceVersion: metadata.resourceVersion,
+    }, call);
+    await eventually(
+      () => leadership?.isLeader() === true && leadership.term?.token !== token,
+      "it leads again",
+    );
+    await eventually(() => replica.configMaps?.isSynced("absent") ?? false, "the maps are read");
+    await replica.shutdown(never);
+
+    const user = `system:serviceaccount:${namespace}:web`;
+    const used = new Set<string>();
+    for (const entry of (await cluster.auditLog()).slice(before)) {
+      if (entry.user !== user || entry.resource === "") continue;
+      used.add(`${entry.resource}.${entry.group} ${entry.verb}`);
+      // A PUT that made the object was asked for both verbs; the log has the one of the request.
+      if (entry.verb === "update" && entry.status === 201) {
+        used.add(`${entry.resource}.${entry.group} create`);
+      }
+    }
+    const granted = rbacRules(rbacNeedsOf(config)).flatMap(({ apiGroups, resources, verbs }) =>
+      apiGroups.flatMap((group) =>
+        resources.flatMap((resource) => verbs.map((verb) => `${resource}.${group} ${verb}`))
+      )
+    );
+    assert.deepEqual([...used].sort(), granted.sort());
   },
 );
