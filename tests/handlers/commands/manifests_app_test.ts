@@ -160,6 +160,21 @@ Deno.test("wrong usage ends with 2 and names what is wrong; nothing is written",
   }
 });
 
+Deno.test("the help tells the options and the exit codes, and each of its examples works", async () => {
+  const { code, stdout } = await run(["--help"]);
+  assert.equal(code, 0);
+  for (const option of ["--name", "--image", "--profile", "--env", "--set", "--json"]) {
+    assert.ok(stdout.includes(option), option);
+  }
+  assert.match(stdout, /Exit codes: 0 written, 1 .*, 2 wrong usage, or no profile/);
+  const examples = [...stdout.matchAll(/^ {2}holdfast manifests app (.*)$/gm)];
+  assert.equal(examples.length, 3);
+  for (const [line, args = ""] of examples) {
+    const example = await run(args.split(" "));
+    assert.deepEqual([example.code, example.stderr], [0, ""], line);
+  }
+});
+
 Deno.test("a configuration that cannot be used ends with 1, all that is wrong told; nothing is written", async () => {
   const files = {
     "holdfast.yaml": "kubernetes: {leader_election: {enabled: true}, nothing: 1}\nhost: {role: x}",
