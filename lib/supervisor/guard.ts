@@ -30,6 +30,9 @@ export interface ChildGuard {
 /** How long a guard may take to start, in milliseconds. Generous: the machine may be busy. */
 const START_MS = 15_000;
 
+/** How long a guard may take to end once its supervisor has hung up, in milliseconds. A frozen one never does. */
+const END_MS = 5_000;
+
 /** How a guard is started. */
 export interface GuardOptions {
   readonly clock: Clock;
@@ -41,6 +44,7 @@ export interface GuardOptions {
 
 /** A guard that runs. */
 export class GuardProcess implements ChildGuard, AsyncDisposable {
+  readonly #clock: Clock;
   readonly #process: Deno.ChildProcess;
   readonly #connection: Deno.UnixConn;
   readonly #reports: AsyncIterator<GuardReport>;
@@ -49,7 +53,8 @@ export class GuardProcess implements ChildGuard, AsyncDisposable {
   #heardMs = 0;
   #writing: Promise<unknown> = Promise.resolve();
 
-  private constructor(process: Deno.ChildProcess, connection: Deno.UnixConn) {
+  private constructor(clock: Clock, process: Deno.ChildProcess, connection: Deno.UnixConn) {
+    this.#clock = clock;
     this.#process = process;
     this.#connection = connection;
     this.#reports = readReports(connection);
@@ -71,7 +76,7 @@ export class GuardProcess implements ChildGuard, AsyncDisposable {
     process.status.then(giveUp, giveUp);
     let guard: GuardProcess;
     try {
-      guard = new GuardProcess(process, await listener.accept());
+      guard = new GuardProcess(clock, process, await listener.accept());
     } catch (cause) {
       endNow(process);
       await process.status;
@@ -112,11 +117,13 @@ export class GuardProcess implements ChildGuard, AsyncDisposable {
     return { pid: report.pid, ended: this.#ended() };
   }
 
-  /** Ends the guard, which kills what still runs. */
+  /** Ends the guard, which kills what still runs. One that does not end by itself is killed. */
   async [Symbol.asyncDispose](): Promise<void> {
+    const cancel = this.#clock.timer(END_MS, () => endNow(this.#process));
     await this.#writing;
     this.#connection.close();
     await this.#process.status;
+    cancel();
   }
 
   async #ended(): Promise<number> {

@@ -17,6 +17,9 @@ import { childEnvironment, ddlMayHaveBegun, killAtMs, type PhaseText } from "./r
 /** What a shell says of a program that SIGKILL ended. */
 const KILLED = 137;
 
+/** How long a guard may take to tell of the end of a program that was killed, in milliseconds. A frozen one never tells. */
+const GUARD_SILENCE_MS = 3_000;
+
 /** The program ended with an exit code above 0. */
 export class ChildFailedError extends Error {
   override readonly name = "ChildFailedError";
@@ -47,7 +50,7 @@ export interface SuperviseParts {
   readonly onStarted: (child: { readonly pid: number; pass(signal: GroupSignal): void }) => void;
   /** Is told when the program is being stopped. */
   readonly onStopping: (why: AuthorityLostError, killInMs: number) => void;
-  /** Is told when the guard was killed. The program is then killed too, and counts as ended by SIGKILL. */
+  /** Is told when the guard was killed, or is frozen. The program is then killed too, and counts as ended by SIGKILL. */
   readonly onGuardLost: (error: GuardError) => void;
 }
 
@@ -69,7 +72,13 @@ export async function supervise(
   const child = await guard.start(command, env);
   parts.onStarted({ pid: child.pid, pass: (one) => void signal(child.pid, one) });
 
-  let cancelKill = () => {};
+  let cancelTimer = () => {};
+  const silence = Promise.withResolvers<never>();
+  const kill = () => {
+    signal(child.pid, "SIGKILL");
+    const why = "Cannot tell how the command ended as the guard process is silent";
+    cancelTimer = clock.timer(GUARD_SILENCE_MS, () => silence.reject(new GuardError(why)));
+  };
   const stop = () => {
     const why: unknown = authority.signal.reason;
     if (!(why instanceof AuthorityLostError)) return;
@@ -78,26 +87,30 @@ export async function supervise(
     guard.killAt(killMs);
     signal(child.pid, "SIGTERM");
     const left = Math.max(0, killMs - now);
-    cancelKill = clock.timer(left, () => void signal(child.pid, "SIGKILL"));
+    cancelTimer = clock.timer(left, kill);
     parts.onStopping(why, left);
   };
   if (authority.signal.aborted) stop();
   else authority.signal.addEventListener("abort", stop, { once: true });
 
   try {
-    const code = await endOf(child, parts);
+    const code = await endOf(child, silence.promise, parts);
     if (code !== 0) throw new ChildFailedError(code);
   } finally {
     authority.signal.removeEventListener("abort", stop);
-    cancelKill();
+    cancelTimer();
     if (ddlMayHaveBegun(phaseFile.read())) authority.ddlHasBegun();
   }
 }
 
-/** A guard that was killed leaves the program to us. Nobody can tell then how it would have ended. */
-async function endOf(child: GroupLeader, { signal, onGuardLost }: SuperviseParts): Promise<number> {
+/** A guard that was killed or is frozen leaves the program to us. Nobody can tell then how it would have ended. */
+async function endOf(
+  child: GroupLeader,
+  silence: Promise<never>,
+  { signal, onGuardLost }: SuperviseParts,
+): Promise<number> {
   try {
-    return await child.ended;
+    return await Promise.race([child.ended, silence]);
   } catch (error) {
     if (!(error instanceof GuardError)) throw error;
     signal(child.pid, "SIGKILL");

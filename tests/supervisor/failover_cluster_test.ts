@@ -14,7 +14,7 @@ import { Beats, type BeatsOptions } from "./beats.ts";
 import { GroupOperator } from "./group_operator.ts";
 import { QUICK } from "./lost_rounds.ts";
 import { playSideBySide } from "./side_by_side.ts";
-import { startWorking, type WorkingRun } from "./working_run.ts";
+import { guardOf, startWorking, type WorkingRun } from "./working_run.ts";
 
 const OPERATION = "op-1";
 const { signal } = new AbortController();
@@ -115,10 +115,9 @@ class Stage implements AsyncDisposable {
 
 /** Kills all that was in one pod. */
 async function killPod({ run, processGroup }: Stage): Promise<void> {
-  const stat = await Deno.readTextFile(`/proc/${processGroup}/stat`);
-  const [, guard] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const guard = guardOf(processGroup);
   run.kill("SIGKILL");
-  Deno.kill(Number(guard), "SIGKILL");
+  Deno.kill(guard, "SIGKILL");
   Deno.kill(-processGroup, "SIGKILL");
   await run.ended();
 }

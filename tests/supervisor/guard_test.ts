@@ -54,6 +54,16 @@ Deno.test("a guard that is disposed of takes its program with it", async () => {
   assert.throws(() => Deno.kill(child.pid, "SIGKILL"));
 });
 
+Deno.test("a guard that is frozen is killed when it is disposed of", async () => {
+  using folder = RunFolder.make();
+  const guard = await GuardProcess.start(guardOf(folder));
+  Deno.kill(guard.pid, "SIGSTOP");
+  const startMs = clock.monotonic();
+  await guard[Symbol.asyncDispose]();
+  assert.ok(clock.monotonic() - startMs < 10_000);
+  assert.throws(() => Deno.kill(guard.pid, "SIGKILL"), Deno.errors.NotFound);
+});
+
 Deno.test("a guard that cannot start, ends at once, or talks nonsense, is an error and leaves nothing", async () => {
   const say = (text: string) =>
     `const c = await Deno.connect({ transport: "unix", path: Deno.args[0] });` +

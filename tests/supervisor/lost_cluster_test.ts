@@ -21,7 +21,7 @@ clusterTest(
         "a network that is cut, a supervisor that is killed or stopped, a command that is stopped: all is gone before the next grant",
         async () => {
           const figures = await playAll([...cutRounds(10), ...processRounds], { caller });
-          assert.equal(figures.length, 14);
+          assert.equal(figures.length, 15);
         },
       ],
       [

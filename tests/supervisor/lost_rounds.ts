@@ -15,7 +15,7 @@ import type { RunProcess } from "../handlers/commands/run_process.ts";
 import type { ServiceProcess } from "../service/service_process.ts";
 import { Beats, type BeatsOptions } from "./beats.ts";
 import { type NextGrant, otherInstance, takeNext } from "./next_holder.ts";
-import { startWorking } from "./working_run.ts";
+import { guardOf, startWorking } from "./working_run.ts";
 
 /** The shortest leases: deadline 8 s after the sending, stop at 4 s, kill at 6 s. */
 export const QUICK = ["--ttl", "8s", "--wait", "30s"];
@@ -99,6 +99,15 @@ export const processRounds: readonly Round[] = [
     name: "command stopped, and network cut",
     strike({ group, network }) {
       Deno.kill(-group, "SIGSTOP");
+      network.requestsCut = true;
+    },
+    code: 115,
+  },
+  {
+    name: "guard stopped, and network cut, deaf command",
+    options: { deaf: true },
+    strike({ group, network }) {
+      Deno.kill(guardOf(group), "SIGSTOP");
       network.requestsCut = true;
     },
     code: 115,

@@ -16,6 +16,8 @@ class Stage implements Disposable {
   readonly events: string[] = [];
   readonly killAt: number[] = [];
   phase: PhaseText = { type: "read", text: "" };
+  /** A guard that is frozen tells nobody of the program's end. */
+  guardIsFrozen = false;
   env: Readonly<Record<string, string>> = {};
   pass: (signal: GroupSignal) => void = () => {};
 
@@ -45,7 +47,7 @@ class Stage implements Disposable {
         signal: (group, signal) => {
           assert.equal(group, PID);
           this.note(signal);
-          if (signal === "SIGKILL") this.program.resolve(137);
+          if (signal === "SIGKILL" && !this.guardIsFrozen) this.program.resolve(137);
           return true;
         },
         onStarted: ({ pass }) => void (this.pass = pass),
@@ -173,6 +175,19 @@ Deno.test("a guard that was killed leaves the program to its supervisor", async 
     "SIGKILL",
     "guard lost",
   ]);
+});
+
+Deno.test("a guard that is frozen does not keep a run from its end once the program was killed", async () => {
+  using stage = new Stage();
+  stage.guardIsFrozen = true;
+  const running = stage.run();
+  await stage.rig.pass(500);
+  stage.rig.forecast = () => "refused";
+  const error = await stage.rig.until(running.catch((one) => one));
+  assert.ok(error instanceof AuthorityLostError);
+  assert.equal(error.reason, "deadline");
+  assert.deepEqual(stage.events.slice(-3), ["SIGKILL 25000", "SIGKILL 28000", "guard lost 28000"]);
+  assert.equal(stage.rig.clientTimers, 0);
 });
 
 Deno.test("authority that is lost while the program starts stops it, and one lost before starts nothing", async () => {

@@ -19,6 +19,14 @@ export class WorkingRun implements AsyncDisposable {
   }
 }
 
+/** The guard of a run: it started the command. @param group The process group of the command. */
+export function guardOf(group: number): number {
+  const stat = Deno.readTextFileSync(`/proc/${group}/stat`);
+  // Behind the name, which may hold anything: state, parent.
+  const [, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return Number(parent);
+}
+
 /** So many runs start at a time. Each is three programs that load, and a lease of 8 s does not wait for a busy machine. */
 const STARTS_AT_A_TIME = 4;
 
