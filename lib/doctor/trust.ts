@@ -85,7 +85,9 @@ export function isSignedBy(
   for (let depth = 0; current !== undefined && depth < LONGEST_CHAIN; depth++) {
     const below: X509Certificate = current;
     if (authorities.some((authority) => signed(below, authority))) return true;
-    current = chain.find((above) => above.raw !== below.raw && signed(below, above));
+    current = chain.find((above) =>
+      above.fingerprint256 !== below.fingerprint256 && signed(below, above)
+    );
   }
   return false;
 }
