@@ -13,6 +13,7 @@ import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { type Figure, line } from "./figures.ts";
 import { measureElection } from "./election.ts";
 import { measureHandOver } from "./hand_over.ts";
+import { measureLists } from "./lists.ts";
 import { measureLoad } from "./load.ts";
 import { measurePage } from "./page.ts";
 import { measureReactions } from "./reactions.ts";
@@ -23,6 +24,7 @@ import { measureStart } from "./start.ts";
 const benches: Readonly<Record<string, (cluster: Cluster) => Promise<readonly Figure[]>>> = {
   start: measureStart,
   renewals: measureRenewals,
+  lists: measureLists,
   reactions: measureReactions,
   election: measureElection,
   "hand-over": measureHandOver,
