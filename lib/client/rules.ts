@@ -242,6 +242,9 @@ export function pauseMs(failures: number, retryAfterMs: number, fraction: number
 /** How long before the end of another one's lease it is looked at often, in milliseconds. */
 const NEAR_END_MS = 2_000;
 
+/** How long after that end. Who still shows the lease then does not know the time well enough to end it. */
+const PAST_END_MS = 5_000;
+
 /** The pause between two looks near that end. */
 const NEAR_END_PAUSE_MS = 250;
 
@@ -253,7 +256,7 @@ const NEAR_END_PAUSE_MS = 250;
  * @param endsInMs Until the end of the lease, by the service's clock; `null` when it is not known.
  */
 export function heldPauseMs(ownMs: number, endsInMs: number | null): number {
-  if (endsInMs === null) return ownMs;
+  if (endsInMs === null || endsInMs < -PAST_END_MS) return ownMs;
   return Math.min(ownMs, Math.max(NEAR_END_PAUSE_MS, endsInMs - NEAR_END_MS));
 }
 

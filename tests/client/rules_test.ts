@@ -207,16 +207,16 @@ Deno.test("pauses grow from 0.1 s to 2 s, differ at random, and heed what the se
 });
 
 Deno.test("the pause while another one holds the lease never passes its end by, and is short near to it alone", () => {
-  fc.assert(
-    fc.property(offset, fc.option(fc.integer({ min: -5_000, max: 120_000 })), (own, left) => {
-      const pause = heldPauseMs(own, left);
-      assert.ok(pause <= own);
-      if (left === null) return assert.equal(pause, own);
-      assert.ok(pause <= Math.max(250, left - 2_000));
-      assert.ok(pause >= Math.min(own, 250));
-      if (left - own >= 2_000) assert.equal(pause, own);
-    }),
-  );
+  const ends = fc.option(fc.integer({ min: -20_000, max: 120_000 }));
+  fc.assert(fc.property(offset, ends, (own, left) => {
+    const pause = heldPauseMs(own, left);
+    assert.ok(pause <= own);
+    // A service that does not know the time well shows a lease for longer: that is no reason to press it.
+    if (left === null || left < -5_000) return assert.equal(pause, own);
+    assert.ok(pause <= Math.max(250, left - 2_000));
+    assert.ok(pause >= Math.min(own, 250));
+    if (left - own >= 2_000) assert.equal(pause, own);
+  }));
 });
 
 Deno.test("a renewal's limit and pause never reach past the moment at which work must stop", () => {
