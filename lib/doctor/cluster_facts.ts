@@ -31,6 +31,8 @@ export interface ServicePlace {
   readonly portName: string;
   readonly leaseName: string;
   readonly clusterDomain: string;
+  /** Sidecars bring keyrings: they use the last Service, which selects every pod. */
+  readonly takesKeyrings: boolean;
   /** The roles of the parts that are switched on. */
   readonly roles: readonly ServiceRole[];
 }
@@ -98,7 +100,9 @@ export interface ClientFacts {
 /** The pods of a group that is encrypted at rest: their sidecars bring keyrings to the TLS port. */
 export interface SidecarFacts {
   readonly group: string;
-  /** How many authorities its pods mount, as far as they can be read. */
+  /** The Secret that the group's `spec.tls` names, whose `ca.crt` its sidecars trust; empty when it names none. */
+  readonly secret: string;
+  /** How many authorities that Secret has, else the pods mount, as far as they can be read. */
   readonly authorities: number;
   /** One of them signed the service's certificate. */
   readonly isTrusted: boolean;

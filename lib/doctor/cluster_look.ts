@@ -105,10 +105,12 @@ function secretFacts(
   };
 }
 
-/** The names by which callers in other namespaces reach the first Service. */
-function namesOf({ services: [service], namespace, clusterDomain }: ServicePlace): string[] {
-  if (service === undefined) return [];
-  return [`${service}.${namespace}.svc`, `${service}.${namespace}.svc.${clusterDomain}`];
+/** The names by which callers in other namespaces reach the first Service, and sidecars the last one. */
+function namesOf({ services, namespace, clusterDomain, takesKeyrings }: ServicePlace): string[] {
+  return (takesKeyrings ? services : services.slice(0, 1)).flatMap((service) => [
+    `${service}.${namespace}.svc`,
+    `${service}.${namespace}.svc.${clusterDomain}`,
+  ]);
 }
 
 function electionFacts({ spec }: Lease): ElectionFacts {

@@ -25,6 +25,7 @@ export function placeOf(values: ServiceValues): ServicePlace {
     portName: TLS_PORT_NAME,
     leaseName: values.leaderElection.leaseName,
     clusterDomain: values.clusterDomain,
+    takesKeyrings: values.keyringEscrow.enabled,
     roles: serviceRoles({ ...serviceNeeds(values, config), deployApi: true }),
   };
 }

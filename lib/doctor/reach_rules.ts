@@ -179,6 +179,29 @@ function reachFinding(
   );
 }
 
+function secretFinding(
+  check: string,
+  group: string,
+  secret: string,
+  authorities: number,
+  isTrusted: boolean,
+): Finding {
+  const what = `'ca.crt' of the Secret '${shown(secret)}' of the encrypted group '${shown(group)}'`;
+  if (isTrusted) return ok(check, `${what} has the authority that signed the certificate`);
+  if (authorities > 0) {
+    return wrong(
+      check,
+      `${what} does not have the authority that signed the certificate, so its sidecars refuse the service`,
+      "Put both authorities into it, or have both certificates issued by one",
+    );
+  }
+  return unseen(
+    check,
+    `${what} cannot be read, or holds no certificate`,
+    `Look as somebody with the verb "get" on secrets in the namespace of the group`,
+  );
+}
+
 /** Whether the sidecars of encrypted groups trust the service, as far as it can be seen. */
 export function sidecarFindings({ sidecars, secret }: ClusterFacts): readonly Finding[] {
   const check = "sidecar-trust";
@@ -196,8 +219,9 @@ export function sidecarFindings({ sidecars, secret }: ClusterFacts): readonly Fi
   );
 }
 
-function sidecarFinding({ group, authorities, isTrusted, pods }: SidecarFacts): Finding {
+function sidecarFinding({ group, secret, authorities, isTrusted, pods }: SidecarFacts): Finding {
   const check = `sidecar-trust-${shown(group)}`;
+  if (secret !== "") return secretFinding(check, group, secret, authorities, isTrusted);
   const limits =
     "which of the mounted files its sidecars read, and what their image trusts, cannot be seen from here";
   const todo =

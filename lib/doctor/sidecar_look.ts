@@ -1,13 +1,16 @@
 /**
- * Looks whether the pods of encrypted groups mount the authority that signed the service's certificate: their sidecars
- * bring keyrings to the same port (deploy-api 13, 14).
+ * Looks whether the sidecars of encrypted groups trust the authority that signed the service's certificate: they bring
+ * keyrings to the same port (deploy-api 13, 14).
  *
- * What cannot be seen: which of the mounted files the sidecar reads, and what its image trusts by itself.
+ * They trust `ca.crt` of the Secret that the group's `spec.tls` names. Where it names none, what their pods mount is
+ * compared. Then it cannot be seen which of the mounted files a sidecar reads, nor what its image trusts by itself.
  *
  * @module
  */
 
 import type { X509Certificate } from "node:crypto";
+import { z } from "zod";
+import { isEncrypted } from "../escrow/group.ts";
 import { MYSQL_FAILOVER_GROUPS, type MysqlFailoverGroup } from "../group/types.ts";
 import type { KubeApi } from "../kube/api.ts";
 import { CONFIG_MAPS } from "../kube/resources.ts";
@@ -37,17 +40,21 @@ export async function lookAtSidecars(
   const listed = await see(() => api.list(MYSQL_FAILOVER_GROUPS, { signal }));
   if (listed.type !== "seen") return whenSeen(listed, () => []);
   const facts: SidecarFacts[] = [];
-  for (const group of listed.value.items.filter(isEncrypted)) {
+  for (const group of listed.value.items.filter(hasKeyrings)) {
     const { name, namespace = "" } = group.metadata;
+    const secret = trustedSecretOf(group);
     const pods = await see(() =>
       api.list(MOUNTING_PODS, { namespace, labelSelector: DATABASE_PODS, signal })
     );
     const own = pods.type === "seen"
       ? pods.value.items.filter(({ metadata }) => (metadata.labels?.[GROUP_LABEL] ?? name) === name)
       : [];
-    const authorities = await authoritiesOf(api, namespace, own, signal);
+    const authorities = secret === ""
+      ? await authoritiesOf(api, namespace, own, signal)
+      : certificatesOf(await secretText(api, { namespace, name: secret }, "ca.crt", signal));
     facts.push({
       group: `${namespace}/${name}`,
+      secret,
       authorities: authorities.length,
       isTrusted: isSignedBy(chain, authorities),
       pods: whenSeen(pods, () => own.length),
@@ -56,8 +63,33 @@ export async function lookAtSidecars(
   return { type: "seen", value: facts };
 }
 
-function isEncrypted({ status }: MysqlFailoverGroup): boolean {
-  return (status?.conditions ?? []).some(({ type }) => type === "EncryptionAtRestReady");
+/** It is encrypted, or its operator reports how far that is. */
+function hasKeyrings({ metadata, spec, status }: MysqlFailoverGroup): boolean {
+  return isEncrypted({ metadata, spec }) ||
+    (status?.conditions ?? []).some(({ type }) => type === "EncryptionAtRestReady");
+}
+
+/** `tls` names its Secret in a member that has `secret` in its name: the contract leaves its form open. */
+const tlsSchema = z.looseObject({
+  tls: z.record(z.string(), z.union([z.string(), z.looseObject({ name: z.string() })]).catch(""))
+    .optional().catch(undefined),
+});
+
+/** The name of the Secret in a group's `spec.tls`; empty when it names none. */
+function trustedSecretOf({ spec }: MysqlFailoverGroup): string {
+  const { tls = {} } = tlsSchema.safeParse(spec ?? {}).data ?? {};
+  const [, named = ""] = Object.entries(tls).find(([key]) => /secret/i.test(key)) ?? [];
+  return typeof named === "string" ? named : named.name;
+}
+
+async function secretText(
+  api: KubeApi,
+  name: { readonly namespace: string; readonly name: string },
+  key: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const secret = await see(() => api.get(SECRETS, name, { signal }));
+  return secret.type === "seen" ? decoded(secret.value.data?.[key]) : "";
 }
 
 async function authoritiesOf(
@@ -89,9 +121,7 @@ async function authoritiesOf(
     if (map.type === "seen") texts.push(...Object.values(map.value.data ?? {}));
   }
   for (const [name, keys] of secrets) {
-    const secret = await see(() => api.get(SECRETS, { namespace, name }, { signal }));
-    if (secret.type !== "seen") continue;
-    for (const key of keys) texts.push(decoded(secret.value.data?.[key]));
+    for (const key of keys) texts.push(await secretText(api, { namespace, name }, key, signal));
   }
   return texts.flatMap(certificatesOf);
 }

@@ -291,6 +291,7 @@ Deno.test("sidecars: trusted, not trusted, not to be seen, and what is not looke
   const check = "sidecar-trust-database/orders";
   const one = {
     group: "database/orders",
+    secret: "",
     authorities: 1,
     isTrusted: true,
     pods: { type: "seen", value: 2 },
@@ -312,6 +313,20 @@ Deno.test("sidecars: trusted, not trusted, not to be seen, and what is not looke
       check,
       "unseen",
       /no authority that can be read/,
+    ],
+    [sidecars({ secret: "tls" }), check, "ok", /'ca.crt' of the Secret 'tls' .* has the authority/],
+    [
+      sidecars({ secret: "tls", isTrusted: false }),
+      check,
+      "wrong",
+      /so its sidecars refuse the service/,
+      /both authorities/,
+    ],
+    [
+      sidecars({ secret: "tls", isTrusted: false, authorities: 0 }),
+      check,
+      "unseen",
+      /cannot be read, or holds no certificate/,
     ],
     [sidecars({ pods: forbidden }), check, "unseen", /not allowed to/],
     [{ ...sidecars({}), secret: absent }, check, "unseen", /not looked at/],

@@ -110,7 +110,8 @@ Deno.test("sidecars: authorities in ConfigMaps and in named keys of Secrets coun
       },
       spec: { volumes },
     });
-  const trust = async (...volumes: readonly object[]) => {
+  const trust = async (...volumes: readonly object[]) => await trustOf({}, volumes);
+  const trustOf = async (spec: object, volumes: readonly object[]) => {
     const world = new World();
     world.fake.apply(object("v1", "Secret", "bloodraven", "holdfast-tls", {
       data: { "tls.crt": base64(certPem), "tls.key": base64(keyPem) },
@@ -120,6 +121,7 @@ Deno.test("sidecars: authorities in ConfigMaps and in named keys of Secrets coun
       ...group,
       metadata: { name: "encrypted", namespace: "database-ns" },
       spec: {
+        ...spec,
         sites: [{ name: "iad", role: "primary-candidate" }, {
           name: "pdx",
           role: "primary-candidate",
@@ -161,6 +163,16 @@ Deno.test("sidecars: authorities in ConfigMaps and in named keys of Secrets coun
     (await trust({ projected: { sources: [{ secret: { name: "tls", items } }] } })).trusted,
     true,
   );
+  for (const tls of [{ secretName: "tls" }, { secretRef: { name: "tls" } }]) {
+    assert.equal((await trustOf({ tls, encryptionAtRest: { enabled: true } }, [])).trusted, true);
+  }
+  const mounted = [{ configMap: { name: "trust" } }];
+  const other = await trustOf({ tls: { secretName: "password" } }, mounted);
+  assert.deepEqual(
+    [other.trusted, other.authorities],
+    [false, 0],
+    "The Secret of spec.tls decides",
+  );
   const none = await trust(
     { configMap: { name: "kube-root-ca.crt" } },
     { configMap: { name: "gone" } },
@@ -171,6 +183,25 @@ Deno.test("sidecars: authorities in ConfigMaps and in named keys of Secrets coun
   );
   assert.deepEqual([none.trusted, none.authorities], [false, 0]);
   assert.deepEqual(none.read, ["holdfast-tls", "gone"]);
+});
+
+Deno.test("with the keyring escrow the certificate needs the names of the Service that selects all pods too", async () => {
+  const authority = await createAuthority({ webCrypto: crypto, nowMs: Date.now() });
+  const first = ["bloodraven.bloodraven.svc", "bloodraven.bloodraven.svc.cluster.local"];
+  const { certPem, keyPem } = await authority.issue({ dnsNames: first });
+  const missing = async (enabled: boolean) => {
+    const world = new World({ keyringEscrow: { enabled } });
+    world.apply(object("v1", "Secret", "bloodraven", "holdfast-tls", {
+      data: { "tls.crt": base64(certPem), "tls.key": base64(keyPem) },
+    }));
+    const { secret } = await world.look();
+    return secret.type === "seen" ? secret.value.missingNames : null;
+  };
+  assert.deepEqual(await missing(false), []);
+  assert.deepEqual(await missing(true), [
+    "bloodraven-all.bloodraven.svc",
+    "bloodraven-all.bloodraven.svc.cluster.local",
+  ]);
 });
 
 Deno.test("a fault of this program is no fact", async () => {
