@@ -10,10 +10,12 @@ import { rbacRules } from "../../lib/manifests/mod.ts";
 import { createHost, kubernetes, type KubernetesEnv } from "../../lib/plugin/mod.ts";
 import { silentLogger } from "../../lib/runtime/log.ts";
 import { TestSystem } from "../../lib/testing/test_system.ts";
+import { print } from "../checks/shell.ts";
 import { useCluster } from "../cluster/cluster_test_support.ts";
 import { pause } from "../cluster/keeper.ts";
 import { longestGapMs, overlaps } from "../election/beliefs.ts";
-import { CandidateProcesses } from "../election/candidate_process.ts";
+import { CandidateProcesses, until } from "../election/candidate_process.ts";
+import { nowMs } from "../election/candidate_program.ts";
 import { answerOf } from "../host/host_world.ts";
 import { eventually } from "../host/support.ts";
 
@@ -62,6 +64,48 @@ clusterTest(
       "Started",
       "Stopping",
     ]);
+  },
+);
+
+clusterTest(
+  "an application that is frozen past its lease does not believe for even one call once it goes on",
+  async (cluster) => {
+    await using processes = await CandidateProcesses.in(cluster, "frozen", TIMING, HOW);
+    await Promise.all(["a", "b"].map((pod) => processes.start(pod)));
+    const leader = await processes.leader();
+    const { token } = leader.samples.at(-1) ?? {};
+    leader.signal("SIGSTOP");
+    await processes.leader(processes.all.filter((process) => process !== leader));
+    await pause(300);
+    const goesOnMs = nowMs();
+    leader.signal("SIGCONT");
+    const later = () => leader.samples.filter(({ beforeMs }) => beforeMs >= goesOnMs);
+    await until("answers of the thawed application", () => later().length >= 100);
+    assert.deepEqual(later().filter((sample) => sample.token === token), []);
+    assert.deepEqual(overlaps(processes.reigns()), []);
+  },
+);
+
+clusterTest(
+  "a rolling update of two applications has no leader for a moment only",
+  async (cluster) => {
+    await using processes = await CandidateProcesses.in(cluster, "rolling", TIMING, HOW);
+    const old = [await processes.start("old-1"), await processes.start("old-2")];
+    await processes.leader();
+    for (const [at, replica] of old.entries()) {
+      await processes.start(`new-${at + 1}`);
+      await pause(500);
+      replica.signal("SIGTERM");
+      assert.equal(await replica.ended(), 0);
+    }
+    assert.match((await processes.leader()).identity, /^new-/);
+    await pause(300);
+    const reigns = processes.reigns();
+    assert.deepEqual(overlaps(reigns), []);
+    const gapMs = longestGapMs(reigns);
+    print(`rolling update of two applications: at most ${gapMs.toFixed(1)} ms without a leader`);
+    // By expiry it would be 4 s.
+    assert.ok(gapMs < 1_000, `${gapMs} ms`);
   },
 );
 
