@@ -4,6 +4,8 @@
 
 import assert from "node:assert/strict";
 import { setStatus } from "../service/orders.ts";
+import { listenHttps } from "../../lib/testing/https_server.ts";
+import { createAuthority } from "../../lib/testing/mod.ts";
 import { clusterTest } from "../cluster/cluster_test_support.ts";
 import { livingOf, untilGone } from "../handlers/commands/run_process.ts";
 import { end } from "../package/node_project.ts";
@@ -155,6 +157,83 @@ async function passesSignalsOn(place: RecipePlace): Promise<void> {
   assert.equal(code, 42);
   assert.match(stdout, /^asked$/m);
   assert.deepEqual(await place.held("curl-signal"), []);
+}
+
+Deno.test({
+  name:
+    "what the script sends: it looks before it asks, each renewal has ttlSeconds, 503 and 423 are no loss, and both leases are released",
+  ignore: lacking,
+  async fn() {
+    const folder = await Deno.makeTempDir();
+    const authority = await createAuthority({ webCrypto: crypto, nowMs: Date.now() });
+    const { certPem: cert, keyPem: key } = await authority.issue({ ipAddresses: ["127.0.0.1"] });
+    const sent: { line: string; body: Record<string, unknown>; token: string | null }[] = [];
+    const refusals = [
+      Response.json({ error: "not_leader" }, { status: 503 }),
+      Response.json({ error: "unstable", reason: "TopologyPersistencePending" }, { status: 423 }),
+    ];
+    const server = await listenHttps(async (request) => {
+      const { pathname } = new URL(request.url);
+      const line = `${request.method} ${pathname.replace(/[0-9a-f-]{36}$/, "OPERATION")}`;
+      assert.equal(request.headers.get("Authorization"), "Bearer bearer-token");
+      const body: Record<string, unknown> = JSON.parse(await request.text() || "{}");
+      sent.push({ line, body, token: request.headers.get("X-Lease-Token") });
+      return answers(request.method, String(body.kind), refusals);
+    }, { cert, key });
+    try {
+      await Deno.writeTextFile(`${folder}/ca.crt`, authority.caPem);
+      await Deno.writeTextFile(`${folder}/token`, "bearer-token\n");
+      await using run = start({
+        group: "orders",
+        env: {
+          PATH: Deno.env.get("PATH") ?? "",
+          HOLDFAST_URL: server.url,
+          HOLDFAST_CA_FILE: `${folder}/ca.crt`,
+          HOLDFAST_TOKEN_FILE: `${folder}/token`,
+          HOLDFAST_GROUP: "orders",
+          HOLDFAST_INSTANCE: "orders-app",
+        },
+      }, "sleep 6");
+      const { code, stderr } = await run.ended();
+      assert.equal(code, 0, stderr);
+    } finally {
+      await server.close();
+      await Deno.remove(folder, { recursive: true });
+    }
+    const leases = "/deploy/v1/groups/orders/leases";
+    const lines = sent.map(({ line }) => line);
+    assert.deepEqual(lines.slice(0, 3), [
+      "GET /deploy/v1/groups/orders",
+      `POST ${leases}`,
+      `POST ${leases}`,
+    ]);
+    assert.deepEqual(lines.slice(-2), [
+      `DELETE ${leases}/failover-hold/OPERATION`,
+      `DELETE ${leases}/migration/OPERATION`,
+    ]);
+    const renewals = sent.slice(3, -2);
+    assert(renewals.length >= 4 && renewals.every(({ line }) => line.startsWith("PUT ")));
+    for (const { body } of sent.slice(1, -2)) assert.equal(body.ttlSeconds, 8);
+    for (const { line, body, token } of sent.slice(3)) {
+      const own = line.includes("failover-hold") ? "token-of-failover-hold" : "token-of-migration";
+      assert.equal(line.startsWith("PUT") ? body.token : token, own);
+    }
+  },
+});
+
+/** A service that grants, and first refuses to renew. */
+function answers(method: string, kind: string, refusals: Response[]): Response {
+  const topologyGeneration = 7;
+  switch (method) {
+    case "GET":
+      return Response.json({ stable: true, activeSite: "iad", topologyGeneration });
+    case "POST":
+      return Response.json({ token: `token-of-${kind}`, topologyGeneration }, { status: 201 });
+    case "PUT":
+      return refusals.shift() ?? Response.json({ topologyGeneration });
+    default:
+      return new Response(null, { status: 204 });
+  }
 }
 
 Deno.test({

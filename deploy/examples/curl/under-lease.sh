@@ -255,7 +255,7 @@ while kill -0 "$child" 2>/dev/null; do
       deadline=$((first_sent + ttl * 1000))
       next=$((first_sent + ttl * 1000 / 3))
     else
-      next=$(($(now) + 1000))
+      next=$(($(now) + 500))
     fi
   fi
   sleep 0.2
@@ -266,10 +266,13 @@ if [ -n "$lost" ]; then
   kill_at=$(($(now) + 2000))
   case $lost in *deadline*) kill_at=$((deadline - margin)) ;; esac
   say "Authority is lost as $lost: the command is stopped"
-  kill -TERM -- "-$child" 2>/dev/null
+  # The shell would tell of the end of its job as well.
+  exec 3>&2 2>/dev/null
+  kill -TERM -- "-$child"
   while living && [ "$(now)" -lt "$kill_at" ]; do sleep 0.1; done
-  kill -KILL -- "-$child" 2>/dev/null
-  wait "$child" 2>/dev/null
+  kill -KILL -- "-$child"
+  wait "$child"
+  exec 2>&3 3>&-
   is_ddl && leave 116 "DDL had begun: verify the schema by hand"
   leave 115 "Deploy again, with a new operation"
 fi
