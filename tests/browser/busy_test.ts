@@ -15,10 +15,10 @@ browserTest(
     );
     // The machine is shared: what is shown by a bench is stricter.
     const blocked = found.longTasks.reduce((sum, task) => sum + task, 0);
-    assert.ok(blocked < 1_500, `the page was busy for ${blocked} ms of 3 s`);
-    assert.ok(Math.max(...found.answers) < 1_000, `it answered after ${found.answers} ms`);
+    assert.ok(blocked < 2_000, `the page was busy for ${blocked} ms of 3 s`);
+    assert.ok(Math.max(...found.answers) < 2_000, `it answered after ${found.answers} ms`);
     assert.ok(
-      Math.max(...found.seenAfter) < 3_000,
+      Math.max(...found.seenAfter) < 5_000,
       `changes were seen after ${found.seenAfter} ms`,
     );
   },

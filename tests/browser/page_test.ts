@@ -132,6 +132,7 @@ browserTest(
     const watched = await WatchedPage.open(browser, server.url);
     const { page } = watched;
     await watched.live();
+    await watched.sees("#shown", "2 of 2 groups shown");
     const reached: string[] = [];
     for (let step = 0; step < 8; step++) {
       await page.keyboard.press("Tab");

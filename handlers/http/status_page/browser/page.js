@@ -222,7 +222,7 @@ function parse(html) {
   const template = document.createElement("template");
   template.innerHTML = policy?.createHTML(html) ?? html;
   const part = template.content.firstElementChild;
-  return part instanceof HTMLElement ? document.importNode(part, true) : null;
+  return part instanceof HTMLElement ? document.adoptNode(part) : null;
 }
 
 /**
@@ -243,21 +243,29 @@ function renew(old, fresh) {
   for (const { name, value } of fresh.attributes) {
     if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
-  [...fresh.childNodes].forEach((child, at) => {
-    const before = old.childNodes[at];
+  let child = fresh.firstChild;
+  let before = old.firstChild;
+  while (child !== null && before !== null) {
+    // Either may be at another place afterwards.
+    const [nextChild, nextBefore] = [child.nextSibling, before.nextSibling];
     if (before instanceof HTMLElement && child instanceof HTMLElement) renew(before, child);
-    else if (before !== undefined && before.nodeValue !== child.nodeValue) {
-      before.nodeValue = child.nodeValue;
-    }
-  });
+    else if (before.nodeValue !== child.nodeValue) before.nodeValue = child.nodeValue;
+    child = nextChild ?? null;
+    before = nextBefore ?? null;
+  }
   return old;
 }
 
 /** @param {HTMLElement} a @param {HTMLElement} b */
 function isAlike(a, b) {
-  return a.id === b.id && a.childNodes.length === b.childNodes.length &&
-    a.nodeName === b.nodeName &&
-    [...a.childNodes].every((child, at) => child.nodeName === b.childNodes[at]?.nodeName);
+  if (a.id !== b.id || a.nodeName !== b.nodeName) return false;
+  let one = a.firstChild;
+  let other = b.firstChild;
+  while (one !== null && other !== null && one.nodeName === other.nodeName) {
+    one = one.nextSibling;
+    other = other.nextSibling;
+  }
+  return one === null && other === null;
 }
 
 /** @param {HTMLElement} part @param {HTMLElement} container */
@@ -355,7 +363,10 @@ function readFacts(group) {
     attention,
     expires: expires === undefined ? Infinity : Number(expires),
     lag: lag === undefined ? -1 : Number(lag),
-    words: (group.textContent ?? "").toLowerCase(),
+    // Read only when somebody looks for a word: it is the text of all of the group.
+    get words() {
+      return (group.textContent ?? "").toLowerCase();
+    },
   };
   factsOf.set(group, facts);
   return facts;

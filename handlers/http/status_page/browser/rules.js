@@ -43,10 +43,13 @@ export function span(ms) {
  * @param {{ find: string, show: string }} wish
  * @returns {boolean}
  */
-export function isWanted({ attention, expires, words }, { find, show }) {
+export function isWanted(facts, { find, show }) {
+  const { attention, expires } = facts;
   if (show === "closed" && attention !== "closed") return false;
   if (show === "busy" && attention !== "closed" && attention !== "busy") return false;
   if (show === "held" && expires === Infinity) return false;
+  if (find === "") return true;
+  const { words } = facts;
   return find.toLowerCase().split(/\s+/).every((word) => words.includes(word));
 }
 
