@@ -3,6 +3,7 @@
  */
 
 import assert from "node:assert/strict";
+import { createServer, type Socket } from "node:net";
 import { diagnosis, ok, renderFindings, warning, wrong } from "../../lib/doctor/finding.ts";
 import { HoldfastProcess } from "../handlers/commands/holdfast_process.ts";
 import { examine, machine } from "./examination.ts";
@@ -62,6 +63,33 @@ Deno.test("a name and a real connection, as a process: the address is found with
     findings.map((one: { check: string; verdict: string }) => [one.check, one.verdict]),
   );
   assert.deepEqual([verdicts.get("name"), verdicts.get("connection")], ["ok", "wrong"]);
+});
+
+Deno.test("Ctrl+C ends it at once, also while a server says nothing", async () => {
+  const open: Socket[] = [];
+  const accepted = Promise.withResolvers<void>();
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    // The first one is the check of the connection; the second one waits for TLS.
+    if (open.push(socket) === 2) accepted.resolve();
+  });
+  await new Promise<void>((done) => void server.listen(0, "127.0.0.1", () => done()));
+  const address = server.address();
+  assert(address !== null && typeof address === "object");
+  const handlers = new Map<() => void, string>();
+  const system = Object.assign(machine({ HOLDFAST_URL: `https://127.0.0.1:${address.port}` }), {
+    onSignal(name: string, handler: () => void) {
+      handlers.set(handler, name);
+      return () => void handlers.delete(handler);
+    },
+  });
+  const work = examine(["--json"], system);
+  await accepted.promise;
+  for (const [handler, name] of handlers) if (name === "SIGINT") handler();
+  const { code, stdout, stderr } = await work;
+  assert.deepEqual([code, stdout, stderr, handlers.size], [1, "", "", 0]);
+  for (const socket of open) socket.destroy();
+  await new Promise<void>((done) => void server.close(() => done()));
 });
 
 Deno.test("only what is wrong makes a diagnosis unhealthy, and lines stand below each other", () => {
