@@ -23,7 +23,7 @@ export interface Examination {
   find(check: string): Finding;
 }
 
-/** A machine with real files, whose timers run out fifty times as fast where `hurry` is given. */
+/** A machine with real files, whose timers run out four times as fast where `hurry` is given. */
 export function machine(
   env: Readonly<Record<string, string>>,
   { hurry = false }: { readonly hurry?: boolean } = {},
@@ -34,7 +34,7 @@ export function machine(
     clock: hurry
       ? {
         ...systemClock,
-        timer: (ms: number, callback: () => void) => systemClock.timer(ms / 50, callback),
+        timer: (ms: number, callback: () => void) => systemClock.timer(ms / 4, callback),
       }
       : systemClock,
   });
