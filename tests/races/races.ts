@@ -44,6 +44,8 @@ function keepRenewing(
       });
     }
   })();
+  // Where another request of the round fails first, nobody waits for this one: its own end is then no news.
+  done.catch(() => {});
   return {
     answers,
     /** From now on, what is sent must fail. */

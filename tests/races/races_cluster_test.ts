@@ -12,7 +12,7 @@ clusterTest(
   async (cluster) => {
     await using leaders = await TwoLeaders.start(cluster, "races");
     // Side by side, each in a group of its own: a request waits for the API server most of its time.
-    await Promise.all(races.map(async (race) => {
+    const ends = await Promise.allSettled(races.map(async (race) => {
       const arena = await leaders.openArena();
       try {
         await run(race, arena, { rounds: ROUNDS });
@@ -20,5 +20,8 @@ clusterTest(
         throw new Error(`The race broke: ${race.name}`, { cause });
       }
     }));
+    // All are waited for: services that end under a race would break it too, and hide what broke first.
+    const broken = ends.filter((end) => end.status === "rejected").map(({ reason }) => reason);
+    if (broken.length > 0) throw broken.length === 1 ? broken[0] : new AggregateError(broken);
   },
 );
