@@ -20,8 +20,8 @@ const ONE_FAILED: Counts = { ...NO_TESTS, failed: 1 };
 
 /** How many files a process of a lane runs: few, so that no lane is left alone with much; more than one, since each starts anew. */
 const FILES_PER_PROCESS = 4;
-/** The files in lanes wait for other processes much of the time, so that there is work for a lane more than there are cores. */
-const LANES = navigator.hardwareConcurrency + 1;
+/** A lane for each core: with more, processes are so late that tests of time limits fail. */
+const LANES = navigator.hardwareConcurrency;
 
 const COLLECT = [`--coverage=${pathOf(COVERAGE_DATA)}`, "--coverage-raw-data-only"];
 const COLLECT_CHILDREN = { DENO_COVERAGE_DIR: pathOf(COVERAGE_DATA) };

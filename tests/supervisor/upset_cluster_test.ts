@@ -8,7 +8,8 @@ clusterTest(
   "a run goes on while the service is restarted, its leader changes and the API server is restarted",
   async (cluster) => {
     await using caller = await callerOf(cluster, "upset", { env: QUICK_ELECTION });
-    const { disturbances } = await upsetRun(caller, { ttlSeconds: 24, forMs: 0 });
+    // Whatever is disturbed must be back within half of the ttl, also on a busy machine.
+    const { disturbances } = await upsetRun(caller, { ttlSeconds: 45, forMs: 0 });
     assert.equal(disturbances, 3);
   },
 );
