@@ -34,6 +34,8 @@ export class Keeper {
       stdin: "piped",
       stdout: "null",
       stderr: "inherit",
+      // The runtime kills what it started when it ends a test file in disorder. This one ends by itself, with its input.
+      detached: true,
     }).spawn();
     return new Keeper(folder, process);
   }

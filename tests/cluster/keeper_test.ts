@@ -79,6 +79,36 @@ Deno.test("the processes end and their folder goes when the test process is kill
   assert.equal(await isRunning(id), false);
 });
 
+Deno.test("an error that nobody caught ends the tests of a file, and its processes all the same", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "holdfast-keeper-" });
+  const doomed = `${folder}/doomed_test.ts`;
+  await Deno.writeTextFile(
+    doomed,
+    `
+    import { Keeper } from ${JSON.stringify(import.meta.resolve("./keeper.ts"))};
+    Deno.test("doomed", async () => {
+      const keeper = await Keeper.open();
+      // Whatever is stopped after it must not be forgotten.
+      await keeper.start("sleeper", "sleep", ["1000"]);
+      await keeper.start("slow", "sh", ["-c", "trap 'sleep 1; exit' TERM; while :; do sleep 0.1; done"]);
+      await Deno.writeTextFile("${folder}/keeper", keeper.folder);
+      void Promise.reject(new Error("nobody catches it"));
+      await new Promise(() => {});
+    });`,
+  );
+  const { success } = await new Deno.Command(Deno.execPath(), {
+    args: ["test", "--no-check", "--allow-all", doomed],
+    stdout: "null",
+    stderr: "null",
+  }).output();
+  assert.equal(success, false);
+  const kept = await Deno.readTextFile(`${folder}/keeper`);
+  const id = await processId(kept, "sleeper.1").catch(() => null);
+  while (await exists(kept)) await pause(10);
+  assert.ok(id === null || !await isRunning(id));
+  await Deno.remove(folder, { recursive: true });
+});
+
 Deno.test("a signal to the whole group ends the keeper too, though it takes along those who wait for the processes", async () => {
   const folder = await Deno.makeTempDir({ prefix: "holdfast-cluster-" });
   await Deno.writeTextFile(`${folder}/sleeper.1.sh`, "exec sleep 1000\n");
