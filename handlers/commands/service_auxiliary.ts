@@ -1,7 +1,6 @@
 /**
  * The auxiliary listener, wired together: the endpoints, `/ws/status`, the status page, and the view of the groups behind
- * them. It works on
- * every replica, leader or not.
+ * them. It works on every replica, leader or not.
  *
  * @module
  */

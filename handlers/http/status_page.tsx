@@ -5,7 +5,7 @@
  */
 
 import { Hono } from "hono";
-import type { LeaseInstant } from "../../lib/lease_time/lease_time.ts";
+import { type LeaseInstant, middleOf } from "../../lib/lease_time/lease_time.ts";
 import { sha256Hex } from "../../lib/records/sha256.ts";
 import type { Placed } from "../../lib/status_page/difference.ts";
 import type { KnownPage, LivePage } from "../../lib/status_page/live_page.ts";
@@ -69,7 +69,7 @@ export function createStatusPage({ page, time }: StatusPageParts): Hono<AuxEnv> 
   app.get("/", (c) => {
     c.set("handler", "page");
     const { state, version } = page;
-    const html = text(<Document state={state} version={version} nowMs={middle(time())} />);
+    const html = text(<Document state={state} version={version} nowMs={drawnAt(time())} />);
     return c.body(`<!DOCTYPE html>${html}`, 200, {
       ...HEADERS,
       "Content-Type": "text/html; charset=utf-8",
@@ -91,7 +91,7 @@ export function createStatusPage({ page, time }: StatusPageParts): Hono<AuxEnv> 
 export function renderPart({ id, order, part }: Placed, time: () => LeaseInstant): string {
   switch (part.part) {
     case "group":
-      return text(<Group group={part.group} nowMs={middle(time())} />);
+      return text(<Group group={part.group} nowMs={drawnAt(time())} />);
     case "head":
       return text(<Head id={id} head={part.head} />);
     case "notes":
@@ -99,7 +99,7 @@ export function renderPart({ id, order, part }: Placed, time: () => LeaseInstant
     case "site":
       return text(<Site id={id} order={order} site={part.site} />);
     case "lease":
-      return text(<Lease id={id} order={order} lease={part.lease} nowMs={middle(time())} />);
+      return text(<Lease id={id} order={order} lease={part.lease} nowMs={drawnAt(time())} />);
     case "change":
       return text(<Change id={id} change={part.change} />);
     case "source":
@@ -132,6 +132,7 @@ function text(drawing: unknown): string {
   return String(drawing);
 }
 
-function middle({ earliestMs, latestMs }: LeaseInstant): number {
-  return Math.floor((earliestMs + latestMs) / 2);
+/** The instant of a drawing, in whole milliseconds. */
+function drawnAt(time: LeaseInstant): number {
+  return Math.floor(middleOf(time));
 }

@@ -8,9 +8,6 @@ import { z } from "zod";
 import type { Resource } from "../kube/api.ts";
 import { kubeObject, resource } from "../kube/resources.ts";
 
-/** Label on a backup: the group that it is of. */
-export const BACKUP_GROUP_LABEL = "shipstream.io/failover-group";
-
 /** Label on a backup: the profile by which it was made. */
 export const BACKUP_PROFILE_LABEL = "shipstream.io/backup-profile";
 

@@ -5,9 +5,10 @@
  */
 
 import type { GroupKey } from "../controllers/group_board.ts";
+import { FAILOVER_GROUP_LABEL } from "../group/types.ts";
 import type { KubeApi } from "../kube/api.ts";
 import { type Clock, startDeadline } from "../runtime/clock.ts";
-import { BACKUP_GROUP_LABEL, BackupError, cutoffs, MYSQL_BACKUPS } from "./backups.ts";
+import { BackupError, cutoffs, MYSQL_BACKUPS } from "./backups.ts";
 import type { GroupsView } from "./live_groups.ts";
 
 /** For how long an answer of the cluster is used again. */
@@ -79,7 +80,7 @@ export class PitrCutoff {
     using limit = startDeadline(clock, LIMIT_MS, signal);
     const { items, undecodable } = await api.list(MYSQL_BACKUPS, {
       namespace,
-      labelSelector: `${BACKUP_GROUP_LABEL}=${group}`,
+      labelSelector: `${FAILOVER_GROUP_LABEL}=${group}`,
       signal: limit.signal,
     });
     if (undecodable.length > 0) {

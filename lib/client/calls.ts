@@ -19,6 +19,7 @@ import {
   renewedSchema,
 } from "./answers.ts";
 import { CredentialError } from "./errors.ts";
+import { safeFaultCode } from "./fault_code.ts";
 
 /** The kinds of leases. */
 export type LeaseKind = "migration" | "failover-hold";
@@ -161,12 +162,10 @@ function leasePath(kind: LeaseKind, operationId: string): string {
   return `/leases/${kind}/${encodeURIComponent(operationId)}`;
 }
 
-/** The platform's name of a fault: letters alone, so that no text of another program comes through. */
 function faultCode(error: unknown): string {
   for (const one of [error, error instanceof Error ? error.cause : undefined]) {
-    if (one instanceof Error && "code" in one && typeof one.code === "string") {
-      if (/^[A-Z][A-Z0-9_]{2,60}$/.test(one.code)) return one.code;
-    }
+    const code = one instanceof Error && "code" in one ? safeFaultCode(one.code) : "";
+    if (code !== "") return code;
   }
   return "";
 }

@@ -14,6 +14,7 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import { readClaims } from "../auth/token_claims.ts";
 import { isDnsSubdomain } from "../auth/dns_names.ts";
 import { DeployCalls, type Fetch } from "../client/calls.ts";
+import { safeFaultCode } from "../client/fault_code.ts";
 import { checkedAuthorities, httpsFetch } from "../client/https_fetch.ts";
 import { type Clock, sleep, startDeadline } from "../runtime/clock.ts";
 import type {
@@ -275,12 +276,6 @@ async function lookAtGroup(
   };
 }
 
-/** The platform's name of a fault: letters alone, so that no text of another program comes through. */
 function faultCode(error: unknown): string {
-  const code = typeof error === "string"
-    ? error
-    : error instanceof Error && "code" in error
-    ? error.code
-    : undefined;
-  return typeof code === "string" && /^[A-Z][A-Z0-9_]{2,60}$/.test(code) ? code : "";
+  return safeFaultCode(error instanceof Error && "code" in error ? error.code : error);
 }

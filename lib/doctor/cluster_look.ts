@@ -8,7 +8,14 @@ import type { X509Certificate } from "node:crypto";
 import { parseMicroTime } from "../election/lease_codec.ts";
 import { MYSQL_DATABASES, type MysqlDatabase } from "../group/types.ts";
 import type { KubeApi } from "../kube/api.ts";
-import { type Lease, LEASES, NAMESPACES, SERVICE_ACCOUNTS } from "../kube/resources.ts";
+import {
+  type Lease,
+  LEASES,
+  NAMESPACES,
+  type Secret,
+  SECRETS,
+  SERVICE_ACCOUNTS,
+} from "../kube/resources.ts";
 import type { LeaseInstant } from "../lease_time/lease_time.ts";
 import {
   type ClientFacts,
@@ -20,14 +27,7 @@ import {
   type ServicePlace,
   type Sight,
 } from "./cluster_facts.ts";
-import {
-  type DataObject,
-  DEFINITIONS,
-  MOUNTING_PODS,
-  NETWORK_POLICIES,
-  SECRETS,
-  SERVICES,
-} from "./kinds.ts";
+import { DEFINITIONS, MOUNTING_PODS, NETWORK_POLICIES, SERVICES } from "./kinds.ts";
 import type { Labels } from "./network_rules.ts";
 import { lookAtRights } from "./rights_look.ts";
 import { decoded, lookAtSidecars } from "./sidecar_look.ts";
@@ -89,7 +89,7 @@ export async function lookAtCluster(parts: ClusterLookParts): Promise<ClusterFac
 }
 
 function secretFacts(
-  { data }: DataObject,
+  { data }: Secret,
   [certificate]: readonly X509Certificate[],
   place: ServicePlace,
 ): SecretFacts {

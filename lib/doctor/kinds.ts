@@ -36,17 +36,6 @@ export const DEFINITIONS: Resource<CustomResourceDefinition> = resource({
   namespaced: false,
 }, definitionSchema);
 
-const dataSchema = kubeObject.extend({ data: z.record(z.string(), z.string()).nullish() });
-
-/** An object with texts by key: a Secret (base64) or a ConfigMap. */
-export type DataObject = z.infer<typeof dataSchema>;
-
-/** Secrets. Their values are base64. */
-export const SECRETS: Resource<DataObject> = resource(
-  { group: "", version: "v1", plural: "secrets", kind: "Secret", namespaced: true },
-  dataSchema,
-);
-
 const serviceSchema = kubeObject.extend({
   spec: z.looseObject({
     selector: labels.nullish(),

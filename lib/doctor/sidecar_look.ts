@@ -11,19 +11,20 @@
 import type { X509Certificate } from "node:crypto";
 import { z } from "zod";
 import { isEncrypted } from "../escrow/group.ts";
-import { MYSQL_FAILOVER_GROUPS, type MysqlFailoverGroup } from "../group/types.ts";
+import {
+  FAILOVER_GROUP_LABEL,
+  MYSQL_FAILOVER_GROUPS,
+  type MysqlFailoverGroup,
+} from "../group/types.ts";
 import type { KubeApi } from "../kube/api.ts";
-import { CONFIG_MAPS } from "../kube/resources.ts";
+import { CONFIG_MAPS, SECRETS } from "../kube/resources.ts";
 import type { SidecarFacts, Sight } from "./cluster_facts.ts";
-import { MOUNTING_PODS, type Pod, SECRETS } from "./kinds.ts";
+import { MOUNTING_PODS, type Pod } from "./kinds.ts";
 import { see, whenSeen } from "./sight.ts";
 import { certificatesOf, isSignedBy } from "./trust.ts";
 
 /** The labels of the database's pods (deploy-api 15.4). */
 const DATABASE_PODS = "app.kubernetes.io/name=mysql,app.kubernetes.io/managed-by=bloodraven";
-
-/** The label with the name of the group; on a pod that has it, it counts. */
-const GROUP_LABEL = "shipstream.io/failover-group";
 
 /** In every namespace, and in every pod with a token: the authority of the API server. */
 const API_AUTHORITY = "kube-root-ca.crt";
@@ -47,7 +48,9 @@ export async function lookAtSidecars(
       api.list(MOUNTING_PODS, { namespace, labelSelector: DATABASE_PODS, signal })
     );
     const own = pods.type === "seen"
-      ? pods.value.items.filter(({ metadata }) => (metadata.labels?.[GROUP_LABEL] ?? name) === name)
+      ? pods.value.items.filter(({ metadata }) =>
+        (metadata.labels?.[FAILOVER_GROUP_LABEL] ?? name) === name
+      )
       : [];
     const authorities = secret === ""
       ? await authoritiesOf(api, namespace, own, signal)

@@ -7,6 +7,7 @@
  */
 
 import { isDnsLabel, isDnsSubdomain } from "../auth/dns_names.ts";
+import { FAILOVER_GROUP_LABEL } from "../group/types.ts";
 import type { KubeObject, Stored } from "../kube/api.ts";
 import type { Secret } from "../kube/resources.ts";
 import { GROUP_API_VERSION, GROUP_KIND, groupLabelValue } from "../records/names.ts";
@@ -23,8 +24,6 @@ export const TOKEN_KEY = "token";
 /** The key of the keyring in its Secret. */
 export const KEYRING_KEY = "keyring";
 
-/** Label: the group that a Secret of a site belongs to. */
-export const FAILOVER_GROUP_LABEL = "shipstream.io/failover-group";
 /** Label: the site that it belongs to. */
 export const SITE_LABEL = "shipstream.io/site";
 /** Label: which version of the keyring it holds. */

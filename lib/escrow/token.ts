@@ -6,10 +6,8 @@
  * @module
  */
 
-import { sha256 } from "@noble/hashes/sha2.js";
+import { isSameHash, sha256Hex } from "../records/sha256.ts";
 import { decodeBase64 } from "./keyring.ts";
-
-const utf8 = new TextEncoder();
 
 /** What stands for the token of a site that does not exist, so that its request costs the same work. Nobody can send it. */
 const NOBODYS_TOKEN = "";
@@ -41,8 +39,6 @@ export function readToken(encoded: string | undefined): string | null {
  * compared to the last byte, also when there is no such site.
  */
 export function tokenMatches(sent: string, expected: string | null): boolean {
-  const sentHash = sha256(utf8.encode(sent));
-  const expectedHash = sha256(utf8.encode(expected ?? NOBODYS_TOKEN));
-  const differing = sentHash.reduce((bits, byte, at) => bits | (byte ^ (expectedHash[at] ?? 0)), 0);
-  return differing === 0 && expected !== null;
+  const isSame = isSameHash(sha256Hex(sent), sha256Hex(expected ?? NOBODYS_TOKEN));
+  return isSame && expected !== null;
 }

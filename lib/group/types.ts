@@ -79,6 +79,9 @@ const groupSchema = kubeObject.extend({
   }).nullish(),
 });
 
+/** Label on what belongs to a group: pods, backups, Secrets. Its value is the name of the group. */
+export const FAILOVER_GROUP_LABEL = "shipstream.io/failover-group";
+
 /** A database group with one active site, as its operator describes it. */
 export type MysqlFailoverGroup = z.infer<typeof groupSchema>;
 

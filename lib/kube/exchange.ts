@@ -64,8 +64,8 @@ interface Flight {
   readonly deadline: Deadline;
   /** The signal of the requests: for a stream it outlives the deadline. */
   readonly signal: AbortSignal;
-  /** Takes a place for each request, until its answer was read. */
-  readonly enter: () => Promise<Disposable>;
+  /** Where each request takes a place, until its answer was read; `null` for a stream, which may last for ever. */
+  readonly slots: CallSlots | null;
   /** True while a write is out of which nobody knows whether the server ran it. */
   mayHaveLanded: boolean;
 }
@@ -114,7 +114,7 @@ export class Exchange {
     const flight: Flight = {
       deadline,
       signal: deadline.signal,
-      enter: () => slots.enter(deadline.signal),
+      slots,
       mayHaveLanded: false,
     };
     return await this.#ending(
@@ -142,7 +142,7 @@ export class Exchange {
     const flight: Flight = {
       deadline,
       signal: streamSignal,
-      enter: () => Promise.resolve({ [Symbol.dispose]() {} }),
+      slots: null,
       mayHaveLanded: false,
     };
     return await this.#ending(call.identity, limitMs, flight, () =>
@@ -204,7 +204,7 @@ export class Exchange {
     const { clock, onCall } = this.#parts;
     const { deadline, signal } = flight;
     const request = await this.#request(call, flight);
-    using _place = await flight.enter();
+    using _place = await flight.slots?.enter(deadline.signal);
     const servedBefore = this.#served;
     const sentMs = clock.monotonic();
     let outcome: CallReport["outcome"] = "aborted";

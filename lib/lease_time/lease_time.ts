@@ -111,6 +111,11 @@ export function timeForView(clock: Pick<Clock, "wall">, leaseTime: LeaseClock): 
   return { earliestMs: found.earliestMs, latestMs: found.latestMs, certain: true };
 }
 
+/** One instant for a reading, in milliseconds since 1970. For a view only, as the reading itself. */
+export function middleOf({ earliestMs, latestMs }: LeaseInstant): number {
+  return (earliestMs + latestMs) / 2;
+}
+
 /** Lease time without uncertainty: the clock's own wall time. For tests, where the API server has the same clock. */
 export function exactLeaseTime(clock: Clock): LeaseClock {
   return {

@@ -4,8 +4,7 @@
  * @module
  */
 
-/** A mapping. */
-type Mapping = Readonly<Record<string, unknown>>;
+import { isMapping, type Mapping } from "./mapping.ts";
 
 /** Where `kubectl apply` notes what it wrote, as JSON. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
@@ -84,8 +83,4 @@ function* walk(path: string, before: unknown, after: unknown): Iterable<Differen
 function joined(path: string, key: string): string {
   const name = /^[\w-]+$/.test(key) ? key : JSON.stringify(key);
   return path === "" ? name : `${path}.${name}`;
-}
-
-function isMapping(value: unknown): value is Mapping {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -8,7 +8,7 @@
 
 import { z } from "zod";
 import type { LeaseKind } from "./names.ts";
-import { sha256Hex } from "./sha256.ts";
+import { isSameHash, sha256Hex } from "./sha256.ts";
 
 export type { LeaseKind };
 
@@ -216,15 +216,8 @@ export function hashToken(token: string): string {
 }
 
 /**
- * True when the record was granted with this token.
- *
- * The time it takes does not depend on where the two hashes differ, so that answers tell nothing about a stored hash.
+ * True when the record was granted with this token., by hashes that are compared to the end.
  */
 export function tokenMatches(record: Pick<LeaseRecord, "tokenHash">, token: string): boolean {
-  const hash = hashToken(token);
-  let difference = hash.length ^ record.tokenHash.length;
-  for (let index = 0; index < hash.length; index++) {
-    difference |= hash.charCodeAt(index) ^ record.tokenHash.charCodeAt(index);
-  }
-  return difference === 0;
+  return isSameHash(hashToken(token), record.tokenHash);
 }

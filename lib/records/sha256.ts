@@ -13,3 +13,12 @@ const utf8 = new TextEncoder();
 export function sha256Hex(text: string): string {
   return toHex(sha256(utf8.encode(text)));
 }
+
+/** True for equal hashes. The time it takes does not depend on where they differ, so that answers tell nothing about one. */
+export function isSameHash(a: string, b: string): boolean {
+  let difference = a.length ^ b.length;
+  for (let index = 0; index < a.length; index++) {
+    difference |= a.charCodeAt(index) ^ b.charCodeAt(index);
+  }
+  return difference === 0;
+}

@@ -24,7 +24,7 @@ import {
 } from "../records/names.ts";
 import { byExpiry, expiresAtMs, type LeaseRecord, RecordError } from "../records/record.ts";
 import { type Admission, blockedReason } from "../group/allowance.ts";
-import type { LeaseInstant } from "../lease_time/lease_time.ts";
+import { type LeaseInstant, middleOf } from "../lease_time/lease_time.ts";
 import { standing } from "../lease/rules.ts";
 import { operationFacts, operationsOf } from "./operations.ts";
 import { inPlainWords } from "./reasons.ts";
@@ -89,7 +89,7 @@ export function clusterReport(
   ];
   return {
     source: "cluster",
-    at: Temporal.Instant.fromEpochMilliseconds(Math.floor(middle(time))).toString(),
+    at: Temporal.Instant.fromEpochMilliseconds(Math.floor(middleOf(time))).toString(),
     groups: statuses.sort(byPlace),
     problems: wished === undefined
       ? leases.undecodable.filter((lease) => ownerOf(lease) === undefined).map((lease) =>
@@ -177,14 +177,14 @@ function admissionOf(
 function isMarked(gate: GateRecord | null, time: LeaseInstant): boolean {
   if (gate?.pending === null || gate === null) return false;
   const sinceMs = Date.parse(gate.pending.since);
-  return Number.isNaN(sinceMs) || middle(time) - sinceMs < PENDING_LIFETIME_MS;
+  return Number.isNaN(sinceMs) || middleOf(time) - sinceMs < PENDING_LIFETIME_MS;
 }
 
 function leaseStatus(record: LeaseRecord, admission: Admission, time: LeaseInstant): LeaseStatus {
   const { kind, operationId, instance, namespace, serviceAccount } = record;
   const { topologyGeneration, createdAt, expiresAt } = record;
   const found = standing(record, admission, time);
-  const nowMs = middle(time);
+  const nowMs = middleOf(time);
   return {
     kind,
     operationId,
@@ -315,8 +315,4 @@ function rank({ kind, state, stored }: LeaseStatus): number {
 
 function compare(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
-}
-
-function middle({ earliestMs, latestMs }: LeaseInstant): number {
-  return (earliestMs + latestMs) / 2;
 }

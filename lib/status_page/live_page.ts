@@ -9,7 +9,7 @@
 
 import type { ChangeCause, GroupChange, WholeView } from "../auxiliary/mod.ts";
 import type { WebSocketClient } from "../host/web_socket_client.ts";
-import type { LeaseInstant } from "../lease_time/lease_time.ts";
+import { type LeaseInstant, middleOf } from "../lease_time/lease_time.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { addChanges, happenedBetween, MOST_CHANGES, type PageChange } from "./changes.ts";
 import {
@@ -82,7 +82,7 @@ export class LivePage {
 
   constructor(parts: LivePageParts) {
     this.#parts = parts;
-    this.#sinceMs = middle(parts.time());
+    this.#sinceMs = middleOf(parts.time());
     this.#state = this.#newState();
   }
 
@@ -179,7 +179,7 @@ export class LivePage {
       this.#changes = addChanges(
         this.#changes,
         happenedBetween(before, look.group),
-        middle(time()),
+        middleOf(time()),
       );
     }
     this.#groups.set(key, look.group);
@@ -235,9 +235,9 @@ export class LivePage {
     this.#cancelNext = () => {};
     if (this.#nexts.size === 0) return;
     const { clock, time } = this.#parts;
-    const waitMs = Math.min(...this.#nexts.values()) - middle(time());
+    const waitMs = Math.min(...this.#nexts.values()) - middleOf(time());
     this.#cancelNext = clock.timer(Math.max(COLLECT_MS, waitMs), () => {
-      const nowMs = middle(time());
+      const nowMs = middleOf(time());
       for (const [key, atMs] of [...this.#nexts]) if (atMs <= nowMs) this.#look(key, "time");
       this.#flush();
     });
@@ -274,7 +274,7 @@ export class LivePage {
   /** How new the page is, which is true behind all that came before it. */
   #tellVersion(clients: Iterable<WebSocketClient>): void {
     const { epoch, time } = this.#parts;
-    const text = this.#message({ epoch, at: Math.round(middle(time())) });
+    const text = this.#message({ epoch, at: Math.round(middleOf(time())) });
     for (const client of clients) client.put("version", text, "last");
   }
 
@@ -289,8 +289,4 @@ function lineKey(patch: PagePatch): string {
     return `change:${patch.part.change.number % MOST_CHANGES}`;
   }
   return patch.id;
-}
-
-function middle({ earliestMs, latestMs }: LeaseInstant): number {
-  return (earliestMs + latestMs) / 2;
 }

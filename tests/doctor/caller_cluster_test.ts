@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { createServer, type Server, type Socket } from "node:net";
 import { listenHttps } from "../../lib/testing/https_server.ts";
 import { type Authority, createAuthority } from "../../lib/testing/mod.ts";
+import { jwt } from "../auth/tokens.ts";
 import { callerOf, type RealCaller } from "../client/real_caller.ts";
 import { clusterTest } from "../cluster/cluster_test_support.ts";
 import { setStatus } from "../service/orders.ts";
@@ -173,15 +174,6 @@ function listening(server: Server): Promise<number> {
       else done(address.port);
     });
   });
-}
-
-function jwt(claims: object): string {
-  const encode = (value: object) =>
-    new TextEncoder().encode(JSON.stringify(value)).toBase64({
-      alphabet: "base64url",
-      omitPadding: true,
-    });
-  return `${encode({ alg: "none" })}.${encode(claims)}.c2lnbmF0dXJl`;
 }
 
 const nobody = () => Response.json({ error: "not_leader" }, { status: 503 });

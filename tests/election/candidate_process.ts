@@ -4,6 +4,7 @@
  * @module
  */
 
+import assert from "node:assert/strict";
 import { LEASES } from "../../lib/kube/mod.ts";
 import type { ElectionTiming } from "../../lib/election/mod.ts";
 import type { RoleRule } from "../cluster/access.ts";
@@ -167,6 +168,19 @@ export class CandidateProcesses implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.all.map((process) => process.kill()));
+  }
+}
+
+/** One candidate more, then one old one less, as a Deployment rolls its pods. */
+export async function replaceOneByOne(
+  processes: CandidateProcesses,
+  old: readonly CandidateProcess[],
+): Promise<void> {
+  for (const [at, replica] of old.entries()) {
+    await processes.start(`new-${at + 1}`);
+    await pause(500);
+    replica.signal("SIGTERM");
+    assert.equal(await replica.ended(), 0);
   }
 }
 

@@ -5,7 +5,7 @@ import { print } from "../checks/shell.ts";
 import { useCluster } from "../cluster/cluster_test_support.ts";
 import { pause } from "../cluster/keeper.ts";
 import { longestGapMs, overlaps } from "./beliefs.ts";
-import { CandidateProcesses, until } from "./candidate_process.ts";
+import { CandidateProcesses, replaceOneByOne, until } from "./candidate_process.ts";
 
 const clusterTest = useCluster({ crds: false });
 const HASTY = { leaseDurationMs: 3_000, renewDeadlineMs: 2_000, retryPeriodMs: 400 };
@@ -61,13 +61,7 @@ clusterTest("a rolling update of two replicas has no leader for a moment only", 
   const old = [await processes.start("old-1"), await processes.start("old-2")];
   await processes.leader();
   await pause(1_000);
-  // One pod more, then one old pod less, as a Deployment does it.
-  for (const [at, replica] of old.entries()) {
-    await processes.start(`new-${at + 1}`);
-    await pause(500);
-    replica.signal("SIGTERM");
-    assert.equal(await replica.ended(), 0);
-  }
+  await replaceOneByOne(processes, old);
   const leader = await processes.leader();
   assert.match(leader.identity, /^new-/);
   await pause(500);

@@ -14,7 +14,7 @@ import { print } from "../checks/shell.ts";
 import { useCluster } from "../cluster/cluster_test_support.ts";
 import { pause } from "../cluster/keeper.ts";
 import { longestGapMs, overlaps } from "../election/beliefs.ts";
-import { CandidateProcesses, until } from "../election/candidate_process.ts";
+import { CandidateProcesses, replaceOneByOne, until } from "../election/candidate_process.ts";
 import { nowMs } from "../election/candidate_program.ts";
 import { answerOf } from "../host/host_world.ts";
 import { eventually } from "../host/support.ts";
@@ -92,12 +92,7 @@ clusterTest(
     await using processes = await CandidateProcesses.in(cluster, "rolling", TIMING, HOW);
     const old = [await processes.start("old-1"), await processes.start("old-2")];
     await processes.leader();
-    for (const [at, replica] of old.entries()) {
-      await processes.start(`new-${at + 1}`);
-      await pause(500);
-      replica.signal("SIGTERM");
-      assert.equal(await replica.ended(), 0);
-    }
+    await replaceOneByOne(processes, old);
     assert.match((await processes.leader()).identity, /^new-/);
     await pause(300);
     const reigns = processes.reigns();

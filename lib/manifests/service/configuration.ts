@@ -10,6 +10,7 @@
 
 import { stringify } from "yaml";
 import { type ConfigReading, readConfig, servicePurpose } from "../../config/layers.ts";
+import { isMapping } from "../mapping.ts";
 import type { ServiceValues } from "./values.ts";
 
 /** A variable of a container. */
@@ -89,10 +90,6 @@ export function ownedKeysIn({ config }: ServiceValues): ReadonlyMap<string, stri
     ) !== undefined
   );
   return new Map(found);
-}
-
-function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function* settingsOf(values: ServiceValues): Iterable<readonly [string, string]> {

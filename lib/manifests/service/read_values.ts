@@ -5,6 +5,7 @@
  */
 
 import type { z } from "zod";
+import { isMapping, type Mapping } from "../mapping.ts";
 import { type ServiceValues, serviceValuesSchema } from "./values.ts";
 
 /** The values cannot be used. All that is wrong is told at once. */
@@ -37,12 +38,6 @@ export function readServiceValues(layers: readonly unknown[]): ServiceValues {
   const { success, data, error } = serviceValuesSchema.safeParse(merged);
   if (success) return data;
   throw new ValuesError(error.issues.flatMap((issue) => problemsOf(issue, merged)));
-}
-
-type Mapping = Readonly<Record<string, unknown>>;
-
-function isMapping(value: unknown): value is Mapping {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** `fromEntries` and no assignment: a key may be called `__proto__`. */
