@@ -106,6 +106,10 @@ export function databaseToAsk(
   if (remembered === undefined || nowMs - remembered.listedAtMs >= REMEMBERED_MS) return null;
   const { databases } = remembered;
   const wanted = instance ?? operation;
+  // Only a grant says by its instance which of two namespaces is meant. For all else the list refuses.
+  if (instance === undefined && new Set(databases.map(({ namespace }) => namespace)).size > 1) {
+    return null;
+  }
   if (wanted !== undefined) return onlyOne(databases.filter(({ name }) => name === wanted));
   return operationId === undefined ? databases[0] ?? null : onlyOne(databases);
 }

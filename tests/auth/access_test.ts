@@ -164,6 +164,20 @@ Deno.test("a grant's list serves requests about other databases, and about none"
   assert.deepEqual(world.looks(), ["get database-ns/tenant"]);
 });
 
+Deno.test("a grant's list that shows a second namespace serves grants alone: what names no database is refused by the list", async () => {
+  for (const more of [{}, { operationId: "op", wanted: "tenant" }]) {
+    const world = new World();
+    world.databases = [declared("tenant"), declared("shop", { namespace: "second" })];
+    const control = world.control();
+    assert.ok(await permission(control, { instance: "tenant", operationId: "op" }));
+    world.looks();
+    assert.ok(await permission(control, { instance: "tenant" }));
+    assert.deepEqual(world.looks(), ["get database-ns/tenant"]);
+    assert.equal(await permission(control, more), null);
+    assert.deepEqual(world.looks(), ["list"]);
+  }
+});
+
 Deno.test("the list is asked again a minute after the last list, however often the caller comes", async () => {
   const { world, control } = await seen(declared("tenant"));
   for (let second = 10; second < 60; second += 10) {
