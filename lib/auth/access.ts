@@ -6,20 +6,22 @@
  * 2.3, difference 25). An unknown caller causes no read of the group.
  *
  * That look is at one database that authorized the caller a moment ago, by name, and at all of the group when it gives no clear
- * yes (ADR 161).
+ * yes (ADR 161). The list is read again beside the requests before it is too old, so that none waits for it (ADR 164).
  *
  * @module
  */
 
-import type { Clock } from "../runtime/clock.ts";
+import { type Clock, startDeadline } from "../runtime/clock.ts";
 import type { Caller } from "./authorize.ts";
 import type { DatabaseReader } from "./databases.ts";
 import {
   type Authorized,
   databaseToAsk,
   earlyNamespace,
+  isListDue,
   judgeByName,
   judgeList,
+  type Listed,
   type Question,
   type Remembered,
 } from "./remembered.ts";
@@ -28,6 +30,8 @@ export type { Authorized, Question };
 
 /** How many permissions are remembered, and how many operations; what was set longest ago goes first. */
 const REMEMBERED_ENTRIES = 4096;
+/** How long a list may take that no request waits for, in milliseconds. */
+const UNAWAITED_LIST_MS = 10_000;
 
 /** The caller is not authorized for the group: 403 `forbidden`. It says nothing of whether the group exists. */
 export class AccessDeniedError extends Error {
@@ -70,6 +74,8 @@ export class AccessControl {
   readonly #remembered = new RecentlyUsed<Remembered>(REMEMBERED_ENTRIES);
   /** The database that each operation is about. */
   readonly #operations = new RecentlyUsed<string>(REMEMBERED_ENTRIES);
+  /** The permissions whose list is being read again. */
+  readonly #listing = new Set<string>();
 
   constructor(parts: AccessControlParts) {
     this.#parts = parts;
@@ -115,17 +121,47 @@ export class AccessControl {
     // What a list of another request has put there or taken away meanwhile is newer.
     if (authorized !== null && this.#remembered.get(key) === remembered) {
       const { namespace } = authorized;
-      this.#remembered.set(key, { ...remembered, namespace, permittedAtMs: clock.monotonic() });
+      const nowMs = clock.monotonic();
+      this.#remembered.set(key, { ...remembered, namespace, permittedAtMs: nowMs });
+      if (isListDue(remembered, nowMs)) this.#listBeside(question);
     }
     return authorized;
   }
 
-  async #askByList(question: Question, signal: AbortSignal): Promise<Authorized> {
-    const { clock, databases } = this.#parts;
+  /**
+   * Reads the list again while the requests go on. None waits for it and none is decided by it: where it gives no permission,
+   * or fails, the next request that needs a list reads its own.
+   */
+  #listBeside(question: Question): void {
+    const { clock } = this.#parts;
     const key = keyOf(question);
-    const atMs = clock.monotonic();
-    const listed = { databases: await databases.list(question.group, signal), atMs };
-    const judged = judgeList(listed, question, clock.monotonic());
+    if (this.#listing.has(key)) return;
+    this.#listing.add(key);
+    const deadline = startDeadline(clock, UNAWAITED_LIST_MS);
+    const read = async () => {
+      const listed = await this.#list(question, deadline.signal);
+      const known = this.#remembered.get(key);
+      // What another request learned meanwhile, from a list that was sent later, is newer.
+      if (known === undefined || known.listedAtMs >= listed.atMs) return;
+      const judged = judgeList(listed, question, known.permittedAtMs);
+      if (judged === null) this.#remembered.delete(key);
+      else this.#remembered.set(key, judged.remembered);
+    };
+    void read().catch(() => {}).finally(() => {
+      deadline[Symbol.dispose]();
+      this.#listing.delete(key);
+    });
+  }
+
+  async #list({ group }: Question, signal: AbortSignal): Promise<Listed> {
+    const atMs = this.#parts.clock.monotonic();
+    return { databases: await this.#parts.databases.list(group, signal), atMs };
+  }
+
+  async #askByList(question: Question, signal: AbortSignal): Promise<Authorized> {
+    const key = keyOf(question);
+    const listed = await this.#list(question, signal);
+    const judged = judgeList(listed, question, this.#parts.clock.monotonic());
     if (judged === null) {
       this.#remembered.delete(key);
       throw new AccessDeniedError(question.group);

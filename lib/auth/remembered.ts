@@ -14,6 +14,9 @@ import { authorize, type Caller, naming } from "./authorize.ts";
 /** How long a permission is remembered, in milliseconds. */
 export const REMEMBERED_MS = 60_000;
 
+/** How old the last list may be before it is read again beside a request that does not need it, in milliseconds. */
+export const LIST_AGAIN_MS = REMEMBERED_MS / 2;
+
 /** Who asks for what. */
 export interface Question {
   readonly caller: Caller;
@@ -77,6 +80,14 @@ export function judgeList(
       listedAtMs: atMs,
     },
   };
+}
+
+/**
+ * Whether to read the list again although it is still good: a caller that comes every half minute then never meets the end of
+ * the minute, where its request would wait for the list (ADR 164).
+ */
+export function isListDue({ listedAtMs }: Remembered, nowMs: number): boolean {
+  return nowMs - listedAtMs >= LIST_AGAIN_MS;
 }
 
 /** Where reads of the group may begin beside the fresh permission; `null` when there was none within the last minute. */

@@ -99,11 +99,13 @@ interface Circumstances {
   readonly holds?: number;
   /** How many databases name the caller. @default {1} */
   readonly databases?: number;
+  /** How old the last list of databases is. @default {0} */
+  readonly listAgeMs?: number;
 }
 
 /** Sends the request of a row as a caller that was seen within the minute, and returns its rounds. */
 async function measure(row: Row, circumstances: Circumstances): Promise<readonly Round[]> {
-  const { holds = 0, databases = 1 } = circumstances;
+  const { holds = 0, databases = 1, listAgeMs = 0 } = circumstances;
   const rounds = new CallRounds();
   using service = new InProcessService({ send: rounds.wrap });
   for (const [index, name] of ["tenant", "billing", "shop", "stock"].entries()) {
@@ -115,6 +117,9 @@ async function measure(row: Row, circumstances: Circumstances): Promise<readonly
   const token = await row.warm?.(client) ?? "";
   // Any request makes a caller known: what it asks for next is its own affair.
   mustBe(await client.observe(), 200);
+  await service.clock.advance(listAgeMs);
+  // A question about another group keeps the review of the token fresh, and tells nothing of this one.
+  if (listAgeMs > 0) mustBe(await client.with({ group: "other" }).observe(), 403);
   service.fake.calls.reset();
   const seen = await rounds.of(() => row.send(client, token));
   assert.equal(seen.flat().length, service.fake.calls.total, "both counts agree");
@@ -163,18 +168,29 @@ Deno.test("budget: a caller that was not seen within the minute costs its review
   assert.match(seen[1]?.join() ?? "", /^GET .*mysqldatabases\?[^,]*$/);
 });
 
-Deno.test("budget: a list that is a minute old is asked anew in the round of the reads, for a caller that comes often", async () => {
+Deno.test("budget: a list that is a minute old is asked anew in the round of the reads, for a caller that came just now", async () => {
   const rounds = new CallRounds();
   using service = new InProcessService({ send: rounds.wrap });
   const client = service.client();
   mustBe(await client.observe(), 200);
-  await service.clock.advance(59_999);
+  await service.clock.advance(29_999);
   mustBe(await client.observe(), 200);
-  await service.clock.advance(1);
+  await service.clock.advance(30_001);
+  mustBe(await client.with({ group: "other" }).observe(), 403); // The review of the token is fresh.
   const seen = await rounds.of(async () => mustBe(await client.observe(), 200));
   mustKeep({ rounds: 2, calls: 5 }, seen);
   assert.deepEqual(looks(seen), ["list"]);
 });
+
+// What ends after its first round is answered before the list is asked for.
+for (const row of rows.filter(({ rounds }) => rounds > 1)) {
+  Deno.test(`ADR 164: ${row.what} reads the list again beside it when it is half a minute old, and waits no more rounds`, async () => {
+    mustKeep(row, await measure(row, { listAgeMs: 29_999 }));
+    const seen = await measure(row, { listAgeMs: 30_000 });
+    assert.deepEqual(looks(seen), ["get", "list"]);
+    mustKeep({ ...row, calls: row.calls + 1 }, seen);
+  });
+}
 
 Deno.test("budget: an unknown caller causes no read of the group, with whatever it asks", async () => {
   const rounds = new CallRounds();
