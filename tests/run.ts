@@ -14,14 +14,16 @@ import { COVERAGE_DATA, COVERAGE_FOLDER, markRun } from "./checks/coverage_data.
 import { addCounts, closingLine, countJunit, type Counts, NO_TESTS } from "./checks/junit.ts";
 import { pathOf, print, ROOT } from "./checks/shell.ts";
 import { parse, readSources } from "./checks/syntax.ts";
-import { planTests, selectTests, spread, testFilesIn } from "./checks/test_plan.ts";
+import { planTests, selectTests, spread, testFilesIn, type TestPlan } from "./checks/test_plan.ts";
 
 const ONE_FAILED: Counts = { ...NO_TESTS, failed: 1 };
 
 /** How many files a process of a lane runs: few, so that no lane is left alone with much; more than one, since each starts anew. */
-const FILES_PER_PROCESS = 4;
-/** A lane for each core: with more, processes are so late that tests of time limits fail. */
-const LANES = navigator.hardwareConcurrency;
+const FILES_PER_PROCESS = 3;
+/** Tests that start processes wait more than they compute, so there is a lane more than there are cores. */
+const LANES = navigator.hardwareConcurrency + 1;
+/** What needs no clock takes what the lanes leave of the processor, so that their timing does not suffer. */
+const BENEATH = ["-n", "19"];
 
 const COLLECT = [`--coverage=${pathOf(COVERAGE_DATA)}`, "--coverage-raw-data-only"];
 const COLLECT_CHILDREN = { DENO_COVERAGE_DIR: pathOf(COVERAGE_DATA) };
@@ -47,22 +49,9 @@ async function run(): Promise<Counts> {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
   });
   await Deno.mkdir(COVERAGE_FOLDER, { recursive: true });
-  const together = await runGroup({
-    name: "side_by_side",
-    files: plan.sideBySide,
-    args: ["--parallel", ...COLLECT],
-    env: COLLECT_CHILDREN,
-  });
-  const alone = spread(plan.alone, FILES_PER_PROCESS).map((files, index) => ({
-    name: `alone_${index + 1}`,
-    files,
-    args: COLLECT,
-    env: COLLECT_CHILDREN,
-  }));
-  const checks = { name: "checks", files: plan.checks, args: ["--parallel"], env: {} };
-  const counted = await runInLanes([checks, ...alone]);
+  const counted = await runAll(files, plan);
   await markRun({ complete: paths.length === 0 && options.length === 0 });
-  return [together, ...counted].reduce(addCounts);
+  return counted.reduce(addCounts, NO_TESTS);
 }
 
 /** Files that one process runs. */
@@ -86,28 +75,62 @@ async function prepareCluster(): Promise<boolean> {
 }
 
 /**
- * Runs each group in a process of its own, some of them at once: what they change of their own process is theirs. What a
- * process says is shown when it has ended, since several that speak at once cannot be read.
+ * Runs each group in a process of its own, several at once: what they change of their own process is theirs. Types are checked
+ * once for all of them.
  */
-async function runInLanes(groups: readonly Group[]): Promise<Counts[]> {
-  const waiting = groups.filter(({ files }) => files.length > 0);
-  const isOne = waiting.length === 1;
+async function runAll(files: readonly string[], plan: TestPlan): Promise<readonly Counts[]> {
+  const alone = spread(plan.alone, FILES_PER_PROCESS).map((files, index) => ({
+    name: `alone_${index + 1}`,
+    files,
+    args: COLLECT,
+    env: COLLECT_CHILDREN,
+  }));
+  const together: readonly Group[] = [
+    {
+      name: "side_by_side",
+      files: plan.sideBySide,
+      args: ["--parallel", ...COLLECT],
+      env: COLLECT_CHILDREN,
+    },
+    { name: "checks", files: plan.checks, args: ["--parallel"], env: {} },
+  ].filter(({ files }) => files.length > 0);
+  const how: Manner = {
+    later: alone.length + together.length > 1,
+    beneath: alone.length > 0 && Deno.build.os !== "windows",
+  };
   const counts: Counts[] = [];
-  const lane = async () => {
+  const take = async (waiting: Group[], how: Manner) => {
     for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) {
-      counts.push(await runGroup(group, !isOne));
+      counts.push(await runGroup(group, how));
     }
   };
-  await Promise.all(Array.from({ length: LANES }, lane));
+  await Promise.all([
+    checkTypes(files, how).then((counted) => counts.push(counted))
+      .then(() => take([...together], how)),
+    ...Array.from({ length: LANES }, () => take(alone, { ...how, beneath: false })),
+  ]);
   return counts;
 }
 
-async function runGroup({ name, files, args, env }: Group, later = false): Promise<Counts> {
-  if (files.length === 0) return NO_TESTS;
+/** How a process is run. */
+interface Manner {
+  /** What it says is shown when it has ended: several that speak at once cannot be read. */
+  readonly later: boolean;
+  /** It takes what others leave of the processor. */
+  readonly beneath: boolean;
+}
+
+async function checkTypes(files: readonly string[], how: Manner): Promise<Counts> {
+  const { code } = await start(["check", "--quiet", ...files], {}, { ...how, later: true });
+  return code === 0 ? NO_TESTS : ONE_FAILED;
+}
+
+async function runGroup({ name, files, args, env }: Group, how: Manner): Promise<Counts> {
   const reportUrl = new URL(`${name}.xml`, COVERAGE_FOLDER);
-  const command = new Deno.Command(Deno.execPath(), {
-    args: [
+  const { code } = await start(
+    [
       "test",
+      "--no-check",
       "--allow-all",
       "--sanitize-ops",
       "--sanitize-resources",
@@ -116,22 +139,36 @@ async function runGroup({ name, files, args, env }: Group, later = false): Promi
       ...options,
       ...files,
     ],
-    cwd: ROOT,
     env,
-    stdin: "null",
-    stdout: later ? "piped" : "inherit",
-    stderr: later ? "piped" : "inherit",
-  });
-  const { code } = later ? showLater(await command.output()) : await command.spawn().status;
+    how,
+  );
   const counted = await readCounts(reportUrl, code);
   // A module that fails while it loads stands in no report: only the exit code tells of it.
   return code !== 0 && counted.failed === 0 ? addCounts(counted, ONE_FAILED) : counted;
 }
 
+async function start(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  { later, beneath }: Manner,
+): Promise<Deno.CommandStatus> {
+  const output = later ? "piped" : "inherit";
+  const command = new Deno.Command(beneath ? "nice" : Deno.execPath(), {
+    args: beneath ? [...BENEATH, Deno.execPath(), ...args] : [...args],
+    cwd: ROOT,
+    env,
+    stdin: "null",
+    stdout: output,
+    stderr: output,
+  });
+  return later ? showLater(await command.output()) : await command.spawn().status;
+}
+
 function showLater(output: Deno.CommandOutput): Deno.CommandOutput {
   const decoder = new TextDecoder();
-  print(decoder.decode(output.stdout));
-  print(decoder.decode(output.stderr));
+  for (const bytes of [output.stdout, output.stderr]) {
+    if (bytes.length > 0) print(decoder.decode(bytes));
+  }
   return output;
 }
 

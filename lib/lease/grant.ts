@@ -81,6 +81,8 @@ class GrantRun {
   #landed: StoredRecord | null = null;
   /** A write got no answer: it may be stored. */
   #maybeLanded = false;
+  /** The group that the last write was decided under. */
+  #decidedUnder: ConfirmedTopology | null = null;
   /** What the newest look at the group concluded. */
   #topology: ConfirmedTopology | null = null;
   /** The active record of the same holder that a re-grant replaced. */
@@ -183,6 +185,7 @@ class GrantRun {
     const previous = snapshot[this.#place];
     this.#replaced = decision.created ? null : previous?.record ?? null;
     const name = this.#names[this.#place];
+    this.#decidedUnder = topology;
     const result = await turn.write(topology, name, decision.record, previous);
     if (result.type === "unknown") this.#maybeLanded = true;
     if (result.type !== "stored") return "again";
@@ -203,7 +206,7 @@ class GrantRun {
     return outcome !== "again";
   }
 
-  async #look(before: ConfirmedTopology): Promise<Granted | Refused> {
+  async #look(before: ConfirmedTopology): Promise<Granted | Refused | "again"> {
     const landed = this.#landed;
     if (landed === null) throw new ContendedError("look at the lease");
     let topology = before;
@@ -218,6 +221,7 @@ class GrantRun {
         case "again":
           continue;
         case "stands":
+          if (!await this.#isStillStored(landed, topology)) return "again";
           this.#landed = null;
           this.#count("granted");
           return {
@@ -243,6 +247,14 @@ class GrantRun {
       }
     }
     throw new ContendedError("look at the lease");
+  }
+
+  /** Whether a look that found nothing may be believed. What somebody else wrote meanwhile is not ours to take back. */
+  async #isStillStored(landed: StoredRecord, look: ConfirmedTopology): Promise<boolean> {
+    const name = this.#names[this.#place];
+    if (await this.#turn.stillStored(this.#decidedUnder ?? look, look, name, landed)) return true;
+    this.#landed = null;
+    return false;
   }
 
   /** A migration defers nothing by itself, so its look only reads. */

@@ -69,7 +69,8 @@ export async function renew(turn: RequestTurn, input: RenewInput): Promise<Renew
       const result = await turn.write(topology, name, decision.record, stored);
       if (result.type === "stored") {
         const holder = holderOf(decision.record);
-        return await lookAfterRenewal(turn, topology, name, result.stored, holder);
+        const outcome = await lookAfterRenewal(turn, topology, name, result.stored, holder);
+        if (outcome !== "again") return outcome;
       }
     }
     turn.parts.metrics.retried("renew");
@@ -80,6 +81,8 @@ export async function renew(turn: RequestTurn, input: RenewInput): Promise<Renew
 /**
  * A renewal is an answer only after a look that began when it was stored. When the look does not confirm it, the answer
  * is 423 or 503 and the client keeps its older deadline: the stored one is later, so nobody takes the lease early.
+ *
+ * @returns `again` when the record is not as it was stored: somebody else's write decides, so all must be read again.
  */
 async function lookAfterRenewal(
   turn: RequestTurn,
@@ -87,7 +90,7 @@ async function lookAfterRenewal(
   name: string,
   stored: StoredRecord,
   holder: Holder,
-): Promise<Renewed | Refused> {
+): Promise<Renewed | Refused | "again"> {
   for (let tries = 0; tries < TRIES; tries++) {
     const reads = await turn.readTopology();
     mustBeSameGroup(before, reads);
@@ -97,6 +100,7 @@ async function lookAfterRenewal(
     const verdict = judgeLook(look, stored.record, "renew", holder);
     switch (verdict.type) {
       case "stands":
+        if (!await turn.stillStored(before, topology, name, stored)) return "again";
         return { type: "renewed", record: stored.record, instance: holder.instance };
       case "revoke": {
         const { reason, generation } = verdict;

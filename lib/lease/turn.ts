@@ -14,7 +14,7 @@ import type {
   TopologyReader,
   TopologyReads,
 } from "../group/topology.ts";
-import type { CallOptions, ObjectList, Stored } from "../kube/api.ts";
+import type { CallOptions, KubeObject, ObjectList, Stored } from "../kube/api.ts";
 import type { Lease } from "../kube/resources.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Entropy } from "../runtime/entropy.ts";
@@ -215,10 +215,34 @@ export class RequestTurn extends Turn {
     return authorized;
   }
 
+  /**
+   * Whether a look that found nothing may be believed. A revocation that was asked for by annotation revokes first and takes
+   * the annotation off then: where another replica did both between the write and the look, the group shows nothing of it.
+   * But the group has changed then. So the record is read again where it did, after the group (ADR 165).
+   *
+   * @param before The group that the write was decided under.
+   * @param look The group of the look.
+   * @param stored The record as this request stored it under `name`.
+   */
+  async stillStored(
+    before: Topology,
+    look: Topology,
+    name: string,
+    stored: StoredRecord,
+  ): Promise<boolean> {
+    if (versionOf(before.group) === versionOf(look.group)) return true;
+    const lease = await this.get(name);
+    return lease !== null && versionOf(lease) === versionOf(stored.lease);
+  }
+
   /** The answer to a request that is refused. */
   refused(refusal: Refusal): Refused {
     return { type: "refused", refusal, nowMs: this.now().latestMs };
   }
+}
+
+function versionOf({ metadata }: Stored<KubeObject>): string {
+  return metadata.resourceVersion;
 }
 
 /** The group that a topology is of. */
