@@ -6,6 +6,12 @@
  */
 
 import { setImmediate } from "node:timers";
+import { Registry } from "prom-client";
+import { GroupLoop } from "../../lib/controllers/group_loop.ts";
+import { ControllerMetrics } from "../../lib/controllers/metrics.ts";
+import { RevocationController } from "../../lib/controllers/revocation.ts";
+import { RewindGuard } from "../../lib/controllers/rewind_guard.ts";
+import { createLogger } from "../../lib/host/log.ts";
 import type { SendRequest } from "../../lib/kube/exchange.ts";
 import { FakeCluster, seededEntropy, TestClock } from "../../lib/testing/mod.ts";
 import { plannerOf } from "../controllers/planned_rig.ts";
@@ -63,6 +69,7 @@ export async function openFakeArena(seed: number): Promise<FakeArena> {
   if (first === undefined || second === undefined || one === undefined || other === undefined) {
     throw new Error("Cannot race alone");
   }
+  for (const service of [first, second]) stack.use(startRevoking(service));
   const history = stack.use(await LeaseHistory.start(operator.api, NAMESPACE));
   const arena = new Arena({
     api: operator.api,
@@ -84,6 +91,31 @@ export async function openFakeArena(seed: number): Promise<FakeArena> {
     services: [first, second],
     user,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/**
+ * What a leader does beside its requests: it completes revocations that are asked for by annotation, and takes the annotation
+ * off.
+ */
+function startRevoking({ api, parts, coordinator, clock }: InProcessService): AsyncDisposable {
+  const guard = new RewindGuard(api);
+  const { adoption } = coordinator;
+  const loop = new GroupLoop({
+    api: guard,
+    coordinator: parts,
+    controllers: [new RevocationController({ api: guard, adoption })],
+    logger: createLogger({ write: () => {}, clock }),
+    metrics: new ControllerMetrics(new Registry()),
+    rewinds: guard,
+  });
+  const term = new AbortController();
+  const running = loop.run({ signal: term.signal });
+  return {
+    async [Symbol.asyncDispose]() {
+      term.abort();
+      await running;
+    },
   };
 }
 
