@@ -10,7 +10,7 @@ import assert from "node:assert/strict";
 import { holdName, slotName } from "../../lib/records/names.ts";
 import { hashToken } from "../../lib/records/record.ts";
 import type { Answer, DeploymentClient } from "../service/deployment_client.ts";
-import { type Arena, GROUP } from "./arena.ts";
+import { type Arena, type ArenaParts, GROUP } from "./arena.ts";
 import { holdAgainstPlanned } from "./planned.ts";
 import { granted, HOLD, LOST_RACES, mustBe, type Race, said, tokenOf } from "./race.ts";
 
@@ -21,9 +21,10 @@ interface Renewal {
   readonly sentBefore: boolean;
 }
 
-/** Renews until told to stop. Of several that renew one lease, each has a `turn` of its own, so that no two wish the same. */
+/** Renews again and again, with pauses, until told to stop. Of several that renew one lease, each has a `turn` of its own, so that no two wish the same. */
 function keepRenewing(
   client: DeploymentClient,
+  { pause }: Pick<ArenaParts, "pause">,
   { operation, token, kind, turn }: {
     readonly operation: string;
     readonly token: string;
@@ -42,6 +43,7 @@ function keepRenewing(
         answer: await client.renew(operation, token, { kind, ttlSeconds }),
         sentBefore,
       });
+      await pause();
     }
   })();
   // Where another request of the round fails first, nobody waits for this one: its own end is then no news.
@@ -92,9 +94,12 @@ const renewAgainstRevoke: Race = {
     const holdToken = await granted(b, operation, HOLD);
     const migration = { operation, token, kind: "migration" } as const;
     const renewals = [
-      { name: slot, ...keepRenewing(a, { ...migration, turn: 0 }) },
-      { name: slot, ...keepRenewing(b, { ...migration, turn: 1 }) },
-      { name: hold, ...keepRenewing(b, { operation, token: holdToken, ...HOLD, turn: 0 }) },
+      { name: slot, ...keepRenewing(a, arena.parts, { ...migration, turn: 0 }) },
+      { name: slot, ...keepRenewing(b, arena.parts, { ...migration, turn: 1 }) },
+      {
+        name: hold,
+        ...keepRenewing(b, arena.parts, { operation, token: holdToken, ...HOLD, turn: 0 }),
+      },
     ];
     await arena.parts.pause();
     const byGeneration = arena.parts.random() < 0.5;
@@ -201,8 +206,8 @@ const renewAgainstDelete: Race = {
     const [a, b] = arena.clients;
     const token = await granted(a, operation);
     const renewals = [
-      keepRenewing(a, { operation, token, kind: "migration", turn: 0 }),
-      keepRenewing(b, { operation, token, kind: "migration", turn: 1 }),
+      keepRenewing(a, arena.parts, { operation, token, kind: "migration", turn: 0 }),
+      keepRenewing(b, arena.parts, { operation, token, kind: "migration", turn: 1 }),
     ];
     await arena.parts.pause();
     await arena.kubectlDelete();
