@@ -5,8 +5,8 @@
  * for this group within the last minute: nothing of those reads is used unless the fresh answer allows it (state protocol
  * 2.3, difference 25). An unknown caller causes no read of the group.
  *
- * That look is at one database that authorized the caller a moment ago, by name, and at all of the group when it gives no clear
- * yes (ADR 161). The list is read again beside the requests before it is too old, so that none waits for it (ADR 164).
+ * That look is at one database by name, and at all of the group when it gives no clear yes (ADR 161). Which one to look at is
+ * known from an earlier list, or from one that the API server has in its cache: neither decides anything (ADR 164).
  *
  * @module
  */
@@ -19,9 +19,9 @@ import {
   databaseToAsk,
   earlyNamespace,
   isListDue,
+  isListUsable,
   judgeByName,
   judgeList,
-  type Listed,
   type Question,
   type Remembered,
 } from "./remembered.ts";
@@ -50,7 +50,8 @@ export interface Access {
   /** Where the group is likely to be: of an earlier permission, or else of the fresh one. */
   namespace(): Promise<string>;
   /**
-   * The fresh permission. One database is looked at by name per request at most, and all are listed once at most.
+   * The fresh permission. One database is looked at by name per request at most, and all are listed once at most, beside a
+   * list from the cache.
    *
    * @param instance An instance that must not be missing for want of a look: when it is not the one that was looked at by
    * name, all are listed.
@@ -64,7 +65,7 @@ export interface Access {
 
 /** What an {@linkcode AccessControl} is made of. */
 export interface AccessControlParts {
-  readonly databases: Pick<DatabaseReader, "list" | "named">;
+  readonly databases: Pick<DatabaseReader, "list" | "listCached" | "named">;
   readonly clock: Clock;
 }
 
@@ -113,55 +114,64 @@ export class AccessControl {
   async #askByName(question: Question, signal: AbortSignal): Promise<Authorized | null> {
     const { clock, databases } = this.#parts;
     const key = keyOf(question);
-    const remembered = this.#remembered.get(key);
+    const known = this.#remembered.get(key);
+    const remembered = known !== undefined && isListUsable(known, clock.monotonic())
+      ? known
+      : await this.#askCache(question, signal);
+    if (remembered === null) return null;
     const operation = this.#operations.get(operationKeyOf(question));
-    const asked = databaseToAsk(remembered, question, operation, clock.monotonic());
-    if (remembered === undefined || asked === null) return null;
+    const asked = databaseToAsk(remembered, question, operation);
+    if (asked === null) return null;
     const authorized = judgeByName(await databases.named(asked, signal), question, remembered);
     // What a list of another request has put there or taken away meanwhile is newer.
-    if (authorized !== null && this.#remembered.get(key) === remembered) {
+    if (authorized !== null && this.#remembered.get(key) === known) {
       const { namespace } = authorized;
       const nowMs = clock.monotonic();
       this.#remembered.set(key, { ...remembered, namespace, permittedAtMs: nowMs });
-      if (isListDue(remembered, nowMs)) this.#listBeside(question);
+      if (isListDue(remembered, nowMs)) this.#askCacheBeside(question);
     }
     return authorized;
   }
 
+  /** What the cache of the API server says of the caller; `null` when it is of no use. */
+  async #askCache(question: Question, signal: AbortSignal): Promise<Remembered | null> {
+    const { clock, databases } = this.#parts;
+    const atMs = clock.monotonic();
+    const listed = await databases.listCached(question.group, signal);
+    if (listed === null) return null;
+    return judgeList({ databases: listed, atMs }, question, clock.monotonic())?.remembered ?? null;
+  }
+
   /**
-   * Reads the list again while the requests go on. None waits for it and none is decided by it: where it gives no permission,
-   * or fails, the next request that needs a list reads its own.
+   * Reads the list again while the requests go on. None waits for it and none is decided by it: where it says nothing, or
+   * fails, the next request that needs one reads its own.
    */
-  #listBeside(question: Question): void {
-    const { clock } = this.#parts;
+  #askCacheBeside(question: Question): void {
     const key = keyOf(question);
     if (this.#listing.has(key)) return;
     this.#listing.add(key);
-    const deadline = startDeadline(clock, UNAWAITED_LIST_MS);
-    const read = async () => {
-      const listed = await this.#list(question, deadline.signal);
+    const deadline = startDeadline(this.#parts.clock, UNAWAITED_LIST_MS);
+    const ask = async () => {
+      const sentMs = this.#parts.clock.monotonic();
+      const seen = await this.#askCache(question, deadline.signal);
       const known = this.#remembered.get(key);
       // What another request learned meanwhile, from a list that was sent later, is newer.
-      if (known === undefined || known.listedAtMs >= listed.atMs) return;
-      const judged = judgeList(listed, question, known.permittedAtMs);
-      if (judged === null) this.#remembered.delete(key);
-      else this.#remembered.set(key, judged.remembered);
+      if (known === undefined || known.listedAtMs >= sentMs) return;
+      if (seen === null) this.#remembered.delete(key);
+      else this.#remembered.set(key, { ...seen, permittedAtMs: known.permittedAtMs });
     };
-    void read().catch(() => {}).finally(() => {
+    void ask().catch(() => {}).finally(() => {
       deadline[Symbol.dispose]();
       this.#listing.delete(key);
     });
   }
 
-  async #list({ group }: Question, signal: AbortSignal): Promise<Listed> {
-    const atMs = this.#parts.clock.monotonic();
-    return { databases: await this.#parts.databases.list(group, signal), atMs };
-  }
-
   async #askByList(question: Question, signal: AbortSignal): Promise<Authorized> {
+    const { clock, databases } = this.#parts;
     const key = keyOf(question);
-    const listed = await this.#list(question, signal);
-    const judged = judgeList(listed, question, this.#parts.clock.monotonic());
+    const atMs = clock.monotonic();
+    const listed = { databases: await databases.list(question.group, signal), atMs };
+    const judged = judgeList(listed, question, clock.monotonic());
     if (judged === null) {
       this.#remembered.delete(key);
       throw new AccessDeniedError(question.group);

@@ -14,8 +14,14 @@ import { authorize, type Caller, naming } from "./authorize.ts";
 /** How long a permission is remembered, in milliseconds. */
 export const REMEMBERED_MS = 60_000;
 
-/** How old the last list may be before it is read again beside a request that does not need it, in milliseconds. */
-export const LIST_AGAIN_MS = REMEMBERED_MS / 2;
+/** How old a list may be before it is read again beside a request, in milliseconds. */
+export const LIST_AGAIN_MS = 30_000;
+
+/**
+ * How old a list may be, in milliseconds. A caller of the last minute always has one: the list was read again beside its last
+ * request, or was not due then.
+ */
+export const LIST_MS: number = REMEMBERED_MS + LIST_AGAIN_MS;
 
 /** Who asks for what. */
 export interface Question {
@@ -48,7 +54,7 @@ export interface Remembered {
   readonly permittedAtMs: number;
   /** All databases that named the caller in the last list, whatever its request was about; one at least. */
   readonly databases: readonly ObjectName[];
-  /** When that list was sent. What was declared before is in it. */
+  /** When that list was sent. */
   readonly listedAtMs: number;
 }
 
@@ -82,10 +88,12 @@ export function judgeList(
   };
 }
 
-/**
- * Whether to read the list again although it is still good: a caller that comes every half minute then never meets the end of
- * the minute, where its request would wait for the list (ADR 164).
- */
+/** Whether a list can still tell where to look. */
+export function isListUsable({ listedAtMs }: Remembered, nowMs: number): boolean {
+  return nowMs - listedAtMs < LIST_MS;
+}
+
+/** Whether to read the list again although it is still good, so that no caller of the last minute is without one. */
 export function isListDue({ listedAtMs }: Remembered, nowMs: number): boolean {
   return nowMs - listedAtMs >= LIST_AGAIN_MS;
 }
@@ -103,19 +111,13 @@ export function earlyNamespace(remembered: Remembered | undefined, nowMs: number
  * at the group is allowed by any. Where the operation is not known, every database may be the one: a look at each would cost
  * a request more calls than the list.
  *
- * The minute counts from the last list and not from the last permission. So a database in another namespace, which makes it
- * unclear what group is meant, is seen after a minute however often the caller comes.
- *
  * @param operation The database that the operation of the question was granted for, when that is known.
  */
 export function databaseToAsk(
-  remembered: Remembered | undefined,
+  { databases }: Remembered,
   { instance, operationId }: Question,
   operation: string | undefined,
-  nowMs: number,
 ): ObjectName | null {
-  if (remembered === undefined || nowMs - remembered.listedAtMs >= REMEMBERED_MS) return null;
-  const { databases } = remembered;
   const wanted = instance ?? operation;
   // Only a grant says by its instance which of two namespaces is meant. For all else the list refuses.
   if (instance === undefined && new Set(databases.map(({ namespace }) => namespace)).size > 1) {

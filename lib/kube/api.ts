@@ -113,7 +113,15 @@ export interface Selection {
 }
 
 /** The options of a list. A list reads the newest state (no `resourceVersion` is sent); long ones are read in pages. */
-export interface ListOptions extends CallOptions, Selection {}
+export interface ListOptions extends CallOptions, Selection {
+  /**
+   * Takes what the API server has in its cache (`resourceVersion=0`). It waits for nothing, and may be old by any time: decide
+   * nothing by it alone.
+   *
+   * @default {false}
+   */
+  readonly cached?: boolean;
+}
 
 /** A consistent list. */
 export interface ObjectList<T extends KubeObject> {

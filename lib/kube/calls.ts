@@ -10,6 +10,7 @@ import type { Intent } from "./answers.ts";
 import type {
   DeletePreconditions,
   KubeObject,
+  ListOptions,
   ObjectName,
   Patch,
   Resource,
@@ -58,6 +59,9 @@ const CREATES_BY_PUT = "coordination.k8s.io";
 
 const PAGE_SIZE = "500";
 
+/** What of a list shapes its call. */
+export type ListWish = Selection & Pick<ListOptions, "cached">;
+
 /** Reads one object. */
 export function getCall(resource: Resource, name: ObjectName): Call {
   return {
@@ -71,15 +75,25 @@ export function getCall(resource: Resource, name: ObjectName): Call {
 /**
  * Lists one page.
  *
+ * @param wish What is selected, and whether the cache is good enough.
  * @param next What the page before said about this one; empty for the first.
  */
-export function pageCall(resource: Resource, selection: Selection, next: string): Call {
-  return listing("list", resource, selection, { limit: PAGE_SIZE, continue: next || undefined });
+export function pageCall(resource: Resource, wish: ListWish, next: string): Call {
+  return listing("list", resource, wish, {
+    limit: PAGE_SIZE,
+    continue: next || undefined,
+    resourceVersion: anyVersion(wish),
+  });
 }
 
 /** Lists all at once. */
-export function wholeListCall(resource: Resource, selection: Selection): Call {
-  return listing("list", resource, selection, {});
+export function wholeListCall(resource: Resource, wish: ListWish): Call {
+  return listing("list", resource, wish, { resourceVersion: anyVersion(wish) });
+}
+
+/** Version 0 means any version, so that the server's cache is good enough. */
+function anyVersion({ cached = false }: ListWish): string | undefined {
+  return cached ? "0" : undefined;
 }
 
 /** Lists one object, for the sake of the version of the store. */

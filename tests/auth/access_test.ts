@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { AccessControl, AccessDeniedError } from "../../lib/auth/access.ts";
 import { authorize } from "../../lib/auth/authorize.ts";
-import { LIST_AGAIN_MS, REMEMBERED_MS } from "../../lib/auth/remembered.ts";
+import { LIST_AGAIN_MS, LIST_MS, REMEMBERED_MS } from "../../lib/auth/remembered.ts";
 import { MYSQL_DATABASES, type MysqlDatabase } from "../../lib/group/types.ts";
 import type { ObjectName, Stored } from "../../lib/kube/api.ts";
 import { TestClock } from "../../lib/testing/test_clock.ts";
@@ -41,6 +41,10 @@ class World {
   readonly clock = new TestClock();
   readonly asked: string[] = [];
   databases: readonly Declared[] = [];
+  /** What the API server has in its cache, where that is behind. */
+  cached: readonly Declared[] | null = null;
+  /** False where the role does not allow to read by name. */
+  mayName = true;
 
   control(): AccessControl {
     return new AccessControl({ databases: this, clock: this.clock });
@@ -49,6 +53,15 @@ class World {
   list(): Promise<readonly Stored<MysqlDatabase>[]> {
     this.asked.push("list");
     return Promise.resolve(this.databases.map(stored));
+  }
+
+  listCached(
+    _group: string,
+    _signal: AbortSignal,
+  ): Promise<readonly Stored<MysqlDatabase>[] | null> {
+    if (!this.mayName) return Promise.resolve(null);
+    this.asked.push("cache");
+    return Promise.resolve((this.cached ?? this.databases).map(stored));
   }
 
   named({ namespace, name }: ObjectName): Promise<Stored<MysqlDatabase> | null> {
@@ -94,7 +107,7 @@ async function seen(...databases: Declared[]) {
   world.databases = databases;
   const control = world.control();
   await permission(control);
-  assert.deepEqual(world.looks(), ["list"]);
+  assert.deepEqual(world.looks(), ["cache", `get database-ns/${databases[0]?.name}`]);
   return { world, control };
 }
 
@@ -122,7 +135,7 @@ Deno.test("a caller of several is asked for by the name that its request names, 
   assert.deepEqual(await permission(control), { namespace, instances: ["zeta"], sole: null });
   assert.deepEqual(world.looks(), ["get database-ns/zeta"]);
   assert.ok(await permission(control, { caller: STRANGER }));
-  assert.deepEqual(world.looks(), ["list"]);
+  assert.deepEqual(world.looks(), ["cache", "get database-ns/alien"]);
 });
 
 Deno.test("an operation is asked for by the name that it was granted for, and an unknown one by the list", async () => {
@@ -162,7 +175,7 @@ Deno.test("a grant's list serves requests about other databases, and about none"
   world.databases = [declared("tenant"), declared("shop")];
   const control = world.control();
   await permission(control, { instance: "shop" });
-  assert.deepEqual(world.looks(), ["list"]);
+  assert.deepEqual(world.looks(), ["cache", "get database-ns/shop"]);
   assert.deepEqual((await permission(control, { instance: "tenant" }))?.instances, ["tenant"]);
   assert.deepEqual(world.looks(), ["get database-ns/tenant"]);
   assert.deepEqual((await permission(control))?.instances, ["tenant"]);
@@ -185,12 +198,12 @@ Deno.test("a grant's list that shows a second namespace serves grants alone: wha
 
 Deno.test("a caller that comes often never waits for a list: it is read again beside a request each half minute", async () => {
   const { world, control } = await seen(declared("tenant"));
-  const list = world.list.bind(world);
+  const listCached = world.listCached.bind(world);
   for (let second = 10; second <= 300; second += 10) {
     await world.clock.advance(10_000);
     const slow = Promise.withResolvers<void>();
-    world.list = async () => {
-      const databases = await list();
+    world.listCached = async (group, signal) => {
+      const databases = await listCached(group, signal);
       await slow.promise;
       return databases;
     };
@@ -198,18 +211,18 @@ Deno.test("a caller that comes often never waits for a list: it is read again be
     assert.ok(answers.every((answer) => answer?.instances.includes("tenant")));
     const isDue = second % (LIST_AGAIN_MS / 1_000) === 0;
     const byName = "get database-ns/tenant";
-    assert.deepEqual(world.looks(), [byName, ...(isDue ? ["list"] : []), byName], `${second} s`);
+    assert.deepEqual(world.looks(), [byName, ...(isDue ? ["cache"] : []), byName], `${second} s`);
     slow.resolve();
     await settled();
   }
 });
 
 Deno.test("the list that nobody waited for decides how the next request is asked", async () => {
-  const cases: readonly (readonly [string, Declared, boolean, string])[] = [
-    ["a second namespace", declared("shop", { namespace: "second" }), false, "list"],
-    ["another database", declared("shop"), true, "get database-ns/shop"],
+  const cases: readonly (readonly [string, Declared, boolean, readonly string[]])[] = [
+    ["a second namespace", declared("shop", { namespace: "second" }), false, ["cache", "list"]],
+    ["another database", declared("shop"), true, ["get database-ns/shop"]],
   ];
-  for (const [what, added, isPermitted, look] of cases) {
+  for (const [what, added, isPermitted, looks] of cases) {
     const { world, control } = await seen(declared("tenant"));
     await world.clock.advance(LIST_AGAIN_MS);
     world.databases = [added, declared("tenant")];
@@ -217,33 +230,33 @@ Deno.test("the list that nobody waited for decides how the next request is asked
     await settled();
     world.looks();
     assert.equal(await permission(control) !== null, isPermitted, what);
-    assert.deepEqual(world.looks(), [look], what);
+    assert.deepEqual(world.looks(), looks, what);
   }
 });
 
-Deno.test("a list that nobody waited for and that failed is tried again, and a minute after the last one it is waited for", async () => {
+Deno.test("a list that nobody waited for and that failed is tried again, and one that is too old is waited for", async () => {
   const { world, control } = await seen(declared("tenant"));
-  const list = world.list.bind(world);
-  world.list = () => list().then(() => Promise.reject(new Error("Planted")));
+  const listCached = world.listCached.bind(world);
+  world.listCached = (group, signal) =>
+    listCached(group, signal).then(() => Promise.reject(new Error("Planted")));
   await world.clock.advance(LIST_AGAIN_MS);
   for (let times = 0; times < 2; times++) {
     assert.ok(await permission(control));
     await settled();
-    assert.deepEqual(world.looks(), ["get database-ns/tenant", "list"]);
+    assert.deepEqual(world.looks(), ["get database-ns/tenant", "cache"]);
   }
-  await world.clock.advance(REMEMBERED_MS - LIST_AGAIN_MS);
+  await world.clock.advance(LIST_MS - LIST_AGAIN_MS);
   await assert.rejects(permission(control), /Planted/);
-  world.list = list;
+  world.listCached = listCached;
   assert.ok(await permission(control));
-  assert.deepEqual(world.looks(), ["list", "list"]);
+  assert.deepEqual(world.looks(), ["cache", "cache", "get database-ns/tenant"]);
 });
 
 Deno.test("a list that nobody waited for ends after ten seconds, and another one is read", async () => {
   const { world, control } = await seen(declared("tenant"));
-  const { list } = world;
+  const { listCached } = world;
   const signals: AbortSignal[] = [];
-  world.list = (_group?: string, signal?: AbortSignal) => {
-    assert.ok(signal);
+  world.listCached = (_group, signal) => {
     signals.push(signal);
     return new Promise((_, reject) =>
       signal.addEventListener("abort", () => reject(signal.reason))
@@ -257,22 +270,22 @@ Deno.test("a list that nobody waited for ends after ten seconds, and another one
   await world.clock.advance(1);
   await settled();
   assert.deepEqual(signals.map(({ aborted }) => aborted), [true]);
-  world.list = list;
+  world.listCached = listCached;
   world.looks();
   assert.ok(await permission(control));
-  assert.deepEqual(world.looks(), ["get database-ns/tenant", "list"]);
+  assert.deepEqual(world.looks(), ["get database-ns/tenant", "cache"]);
 });
 
 Deno.test("a list that nobody waited for undoes nothing that a later list brought", async () => {
   for (const later of ["a refusal", "a permission"]) {
     const { world, control } = await seen(declared("tenant"));
-    const { list } = world;
+    const { listCached } = world;
     const slow = Promise.withResolvers<void>();
     const before = world.databases.map(stored);
     await world.clock.advance(LIST_AGAIN_MS);
-    world.list = () => slow.promise.then(() => before);
+    world.listCached = () => slow.promise.then(() => before);
     assert.ok(await permission(control));
-    world.list = list;
+    world.listCached = listCached;
     await world.clock.advance(1);
     const isRefusal = later === "a refusal";
     world.databases = isRefusal ? [] : [declared("shop")];
@@ -281,29 +294,68 @@ Deno.test("a list that nobody waited for undoes nothing that a later list brough
     await settled();
     world.looks();
     await permission(control);
-    assert.deepEqual(world.looks(), [isRefusal ? "list" : "get database-ns/shop"], later);
+    const looks = isRefusal ? ["cache", "list"] : ["get database-ns/shop"];
+    assert.deepEqual(world.looks(), looks, later);
   }
 });
 
-Deno.test("the list is waited for a minute after the last one", async () => {
+Deno.test("a caller of the last minute has a list, and its reads begin beside the permission", async () => {
   const { world, control } = await seen(declared("tenant"));
   await world.clock.advance(LIST_AGAIN_MS - 1);
   assert.ok(await permission(control));
   assert.deepEqual(world.looks(), ["get database-ns/tenant"]);
-  await world.clock.advance(REMEMBERED_MS - LIST_AGAIN_MS + 1);
+  await world.clock.advance(REMEMBERED_MS - 1);
   const access = control.open({ caller: CALLER, group: "orders" }, signal);
   assert.equal(await access.namespace(), "database-ns");
-  assert.deepEqual(world.looks(), [], "reads of a caller that came just now begin beside the list");
+  assert.deepEqual(world.looks(), []);
   await access.confirm();
+  assert.deepEqual(world.looks(), ["get database-ns/tenant", "cache"]);
+});
+
+Deno.test("a cache that is behind grants nothing: what it names is looked at, and the list has the last word", async () => {
+  const behind: readonly (readonly [string, Declared[], Declared[], readonly string[]])[] = [
+    ["of what is gone", [declared("tenant")], [], []],
+    ["of what is new", [], [declared("tenant")], ["tenant"]],
+    [
+      "of what moved",
+      [declared("tenant")],
+      [declared("tenant", { namespace: "second" })],
+      ["tenant"],
+    ],
+    ["of clients", [declared("tenant")], [declared("tenant", { clients: [] })], []],
+    [
+      "of a second namespace that is gone",
+      [declared("tenant"), declared("shop", { namespace: "second" })],
+      [declared("tenant")],
+      ["tenant"],
+    ],
+  ];
+  for (const [what, cached, databases, instances] of behind) {
+    const world = new World();
+    world.cached = cached;
+    world.databases = databases;
+    assert.deepEqual((await permission(world.control()))?.instances ?? [], instances, what);
+    assert.equal(world.looks().at(-1), "list", what);
+  }
+});
+
+Deno.test("where nothing can be read by name, the cache is of no use and every request is decided by the list", async () => {
+  const world = new World();
+  world.mayName = false;
+  world.databases = [declared("tenant")];
+  assert.ok(await permission(world.control()));
   assert.deepEqual(world.looks(), ["list"]);
 });
 
-Deno.test("nothing is remembered of a caller that stayed away for a minute", async () => {
+Deno.test("no read of a group begins early for a caller that stayed away for a minute", async () => {
   const { world, control } = await seen(declared("tenant"));
   await world.clock.advance(REMEMBERED_MS);
   const access = control.open({ caller: CALLER, group: "orders" }, signal);
   await access.namespace();
-  assert.deepEqual(world.looks(), ["list"]);
+  assert.deepEqual(world.looks(), ["get database-ns/tenant", "cache"]);
+  await world.clock.advance(LIST_MS);
+  await control.open({ caller: CALLER, group: "orders" }, signal).namespace();
+  assert.deepEqual(world.looks(), ["cache", "get database-ns/tenant"]);
 });
 
 Deno.test("whatever is less than a clear yes is decided by the list", async () => {
@@ -326,7 +378,7 @@ Deno.test("whatever is less than a clear yes is decided by the list", async () =
     assert.equal(await permission(control), null, what);
     assert.deepEqual(world.looks(), ["get database-ns/shop", "list"], what);
     assert.equal(await permission(control), null, what);
-    assert.deepEqual(world.looks(), ["list"], "a refusal is the end of the memory");
+    assert.deepEqual(world.looks(), ["cache", "list"], "a refusal is the end of the memory");
   }
 });
 
@@ -361,7 +413,7 @@ Deno.test("a list of another request that denied meanwhile is not undone by a ye
   assert.ok(await waiting);
   world.looks();
   assert.equal(await permission(control), null);
-  assert.deepEqual(world.looks(), ["list"]);
+  assert.deepEqual(world.looks(), ["cache", "list"]);
 });
 
 Deno.test("of too many callers the one that was authorized longest ago is forgotten", async () => {
@@ -381,7 +433,7 @@ Deno.test("of too many callers the one that was authorized longest ago is forgot
   await permission(control, { caller: callers[0] });
   assert.deepEqual(world.looks(), ["get database-ns/tenant"]);
   await permission(control, { caller: callers[1] });
-  assert.deepEqual(world.looks(), ["list"]);
+  assert.deepEqual(world.looks(), ["cache", "get database-ns/tenant"]);
 });
 
 const few = (...names: string[]) => fc.constantFrom(...names);
@@ -410,6 +462,12 @@ const anyRequest = fc.record({
   afterMs: fc.nat({ max: 40_000 }),
 }, { noNullPrototype: true });
 
+/** What a list of all databases says; `null` when it gives no permission. */
+function wholeList(databases: readonly Declared[], { instance }: { readonly instance?: string }) {
+  const verdict = authorize(databases.map(stored), CALLER, "orders", instance);
+  return verdict.outcome === "authorized" ? verdict : null;
+}
+
 Deno.test("while the databases are the same, a permission with a memory is the same as one without", async () => {
   const requests = fc.array(anyRequest, { maxLength: 8 });
   await fc.assert(fc.asyncProperty(anyDatabases, requests, async (databases, all) => {
@@ -419,13 +477,13 @@ Deno.test("while the databases are the same, a permission with a memory is the s
     for (const { afterMs, ...request } of all) {
       await world.clock.advance(afterMs);
       const got = await permission(control, request);
-      const whole = await permission(world.control(), request);
+      const whole = wholeList(world.databases, request);
       assert.equal(got?.namespace, whole?.namespace);
       const { wanted = request.instance } = request;
       // Those that were not looked at change nothing: the request is not about them.
       assert.ok((got?.instances ?? []).every((instance) => whole?.instances.includes(instance)));
       assert.equal(got?.instances.includes(wanted ?? ""), whole?.instances.includes(wanted ?? ""));
-      if (whole !== null && got !== null && got.sole !== null) assert.equal(got.sole, whole.sole);
+      if (got !== null && got.sole !== null) assert.deepEqual(whole?.instances, [got.sole]);
     }
   }));
 });
@@ -433,48 +491,54 @@ Deno.test("while the databases are the same, a permission with a memory is the s
 /** Whether a look by name was enough, so that a list beside it decided nothing. */
 function isYesByName(
   databases: readonly Declared[],
-  [look]: readonly string[],
+  looks: readonly string[],
   { instance, wanted = instance }: { readonly instance?: string; readonly wanted?: string },
 ): boolean {
-  const asked = databases.filter(({ namespace, name }) => look === `get ${namespace}/${name}`);
+  const asked = databases.filter(({ namespace, name }) =>
+    looks.includes(`get ${namespace}/${name}`)
+  );
   const verdict = authorize(asked.map(stored), CALLER, "orders", instance);
   return verdict.outcome === "authorized" &&
     (wanted === undefined || verdict.instances.includes(wanted));
 }
 
-Deno.test("whatever changes, a memory never grants what the databases do not declare now, and denies only by the list", async () => {
+Deno.test("whatever changes, a memory or a cache that is behind never grants what the databases do not declare now, and only the list denies", async () => {
   const step = fc.record({
     databases: fc.option(anyDatabases, { nil: undefined }),
+    /** The cache shows what was there before this step. */
+    isBehind: fc.boolean(),
     request: anyRequest,
   }, { noNullPrototype: true });
   await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 10 }), async (steps) => {
     const world = new World();
     const control = world.control();
+    const isEverBehind = steps.some(({ isBehind }) => isBehind);
     let listedAtMs = -Infinity;
-    for (const { databases, request: { afterMs, ...request } } of steps) {
+    for (const { databases, isBehind, request: { afterMs, ...request } } of steps) {
+      world.cached = isBehind ? world.databases : null;
       world.databases = databases ?? world.databases;
       await world.clock.advance(afterMs);
       const now = world.clock.monotonic();
       world.looks();
       const got = await permission(control, request);
       const looks = world.looks();
-      if (looks.includes("list")) listedAtMs = now;
-      const whole = authorize(world.databases.map(stored), CALLER, "orders", request.instance);
+      if (looks.includes("list") || looks.includes("cache")) listedAtMs = now;
+      const whole = wholeList(world.databases, request);
       if (got === null) {
-        assert.equal(whole.outcome, "forbidden");
-        assert.equal(listedAtMs, now, "a refusal rests on a list of its own");
+        assert.equal(whole, null);
+        assert.ok(looks.includes("list"), "a refusal rests on a list of its own");
         continue;
       }
       // Each instance counts by itself, now, in the namespace of the permission.
       const there = world.databases.filter(({ namespace }) => namespace === got.namespace);
-      const alone = authorize(there.map(stored), CALLER, "orders", request.instance);
-      assert.ok(alone.outcome === "authorized");
+      const alone = wholeList(there, request);
+      assert.ok(alone);
       for (const instance of got.instances) assert.ok(alone.instances.includes(instance));
       if (request.wanted !== undefined && alone.instances.includes(request.wanted)) {
         assert.ok(got.instances.includes(request.wanted), "nothing that is declared is missed");
       }
-      // Only a second namespace can be unseen, and for a minute at most.
-      if (whole.outcome === "forbidden") assert.ok(now - listedAtMs < REMEMBERED_MS);
+      // Only a second namespace can be unseen, and for the time of a list at most.
+      if (whole === null && !isEverBehind) assert.ok(now - listedAtMs < LIST_MS);
       if (looks.includes("list") && !isYesByName(world.databases, looks, request)) {
         const { namespace, instances } = got;
         assert.deepEqual({ outcome: "authorized", namespace, instances }, whole);

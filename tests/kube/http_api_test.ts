@@ -150,6 +150,20 @@ Deno.test("an empty list may have null for its items", async () => {
   assert.equal(seen[0]?.path, "/api/v1/namespaces?limit=500");
 });
 
+Deno.test("a list from the cache asks for any version, on each of its pages", async () => {
+  const { api, seen, signal } = setup([
+    json(listOf("90", [lease("a", "1")], "next")),
+    status(410, "Expired"),
+    json(listOf("95", [lease("a", "1")])),
+  ]);
+  await api.list(NAMESPACES, { cached: true, signal });
+  assert.deepEqual(seen.map(({ path }) => path), [
+    "/api/v1/namespaces?limit=500&resourceVersion=0",
+    "/api/v1/namespaces?limit=500&continue=next&resourceVersion=0",
+    "/api/v1/namespaces?resourceVersion=0",
+  ]);
+});
+
 Deno.test("a list whose pages are dropped in the middle starts again without pages", async () => {
   const { api, seen, signal } = setup([
     json(listOf("90", [lease("a", "1")], "next")),

@@ -44,6 +44,25 @@ export const CLIENT: readonly Assertion[] = [
     },
   },
   {
+    name: "a list from the cache shows a write soon, and selects like any list",
+    async check({ api, namespace }) {
+      const selection = { namespace, fieldSelector: "metadata.name=b" };
+      for (const name of ["a", "b"]) {
+        await api.createNamed(LEASES, lease(name, { namespace }), { signal });
+      }
+      const names = async () => {
+        const { items } = await api.list(LEASES, { ...selection, cached: true, signal });
+        return items.map(({ metadata }) => metadata.name);
+      };
+      let seen = await names();
+      for (let tries = 0; seen.length === 0 && tries < 100; tries++) {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+        seen = await names();
+      }
+      assert.deepEqual(seen, ["b"]);
+    },
+  },
+  {
     name: "an object that was read is replaced and deleted as it was read, or not at all",
     async check({ api, namespace }) {
       const name = { namespace, name: "a" };
