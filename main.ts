@@ -30,7 +30,7 @@ system.exit(
     demo: async (options) => (await import("./handlers/commands/demo.ts")).demo(options),
     run: async (options) => (await import("./handlers/commands/run.ts")).run(options),
     runGuard: async (options) =>
-      (await import("./handlers/commands/run_guard.ts")).runGuard(options),
+      (await import("./handlers/commands/run/guard.ts")).runGuard(options),
     status: async (options) => (await import("./handlers/commands/status.ts")).status(options),
     revoke: async (options) => (await import("./handlers/commands/revoke.ts")).revoke(options),
     doctor: async (options) => (await import("./handlers/commands/doctor.ts")).doctor(options),

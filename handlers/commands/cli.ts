@@ -25,7 +25,7 @@ import { addManifestsCommand, type ManifestsCommands } from "./manifests.ts";
 import { addDoctorCommand, type DoctorOptions } from "./doctor/arguments.ts";
 import { addRevokeCommand } from "./revoke/arguments.ts";
 import { addStatusCommand } from "./status/arguments.ts";
-import { addRunCommands, parseTime, type RunCommands } from "./run_command_line.ts";
+import { addRunCommands, parseTime, type RunCommands } from "./run/command_line.ts";
 import { settingOption } from "./setting_option.ts";
 import type { System } from "./system.ts";
 import { build } from "./build.ts";

@@ -31,9 +31,9 @@ import { RunFolder } from "../../lib/supervisor/run_folder.ts";
 import { EXIT_CODES } from "../../lib/supervisor/rules.ts";
 import { ChildFailedError, supervise } from "../../lib/supervisor/supervise.ts";
 import { RefusalError } from "./options.ts";
-import type { RunOptions } from "./run_options.ts";
-import { RunProgress } from "./run_progress.ts";
-import { guardCommand } from "./run_self.ts";
+import type { RunOptions } from "./run/options.ts";
+import { RunProgress } from "./run/progress.ts";
+import { guardCommand } from "./run/self.ts";
 import type { StopSignal } from "./system.ts";
 
 /** The user asked the run to end before its command was started. */

@@ -23,9 +23,9 @@ import { simpleError } from "../http/answers.ts";
 import { createMetricsApp } from "../http/metrics.ts";
 import { createProbes, stuckLeader } from "../http/probes.ts";
 import { createTlsApp } from "../http/tls_app.ts";
-import { createAuxiliaryService } from "./service_auxiliary.ts";
-import { createEscrow } from "./service_escrow.ts";
-import { createServiceWork, type ServiceWork } from "./service_work.ts";
+import { createAuxiliaryService } from "./service/auxiliary.ts";
+import { createEscrow } from "./service/escrow.ts";
+import { createServiceWork, type ServiceWork } from "./service/work.ts";
 
 /** What {@linkcode servicePlugin} takes. */
 export interface ServiceOptions {

@@ -13,7 +13,7 @@
  *   (`allowedOrigins`, `sameOrigin`). Ping, slow clients, large frames and the end of the process are looked after there.
  * - {@linkcode StatusFeed} is such an entry's source for `/ws/status`; a page's feed has the same shape.
  * - The endpoints are in `handlers/http/auxiliary.ts`: a Hono application, to which a page is handed as another one.
- *   `handlers/commands/service_auxiliary.ts` puts them together on the listener.
+ *   `handlers/commands/service/auxiliary.ts` puts them together on the listener.
  *
  * @module
  */

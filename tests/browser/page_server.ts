@@ -5,7 +5,7 @@
  * @module
  */
 
-import { createPageService, type PageService } from "../../handlers/commands/service_page.ts";
+import { createPageService, type PageService } from "../../handlers/commands/service/page.ts";
 import { readDefinitions } from "../../handlers/commands/demo/crds.ts";
 import { createAuxiliary } from "../../handlers/http/auxiliary.ts";
 import { WS_PAGE_PATH } from "../../handlers/http/status_page.tsx";

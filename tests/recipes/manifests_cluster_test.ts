@@ -4,8 +4,8 @@
 
 import assert from "node:assert/strict";
 import { Command } from "commander";
-import { addRunCommands } from "../../handlers/commands/run_command_line.ts";
-import type { RunOptions } from "../../handlers/commands/run_options.ts";
+import { addRunCommands } from "../../handlers/commands/run/command_line.ts";
+import type { RunOptions } from "../../handlers/commands/run/options.ts";
 import { clusterTest } from "../cluster/cluster_test_support.ts";
 import { member } from "../cluster/raw_client.ts";
 import { fakeSystem } from "../handlers/commands/fake_system.ts";

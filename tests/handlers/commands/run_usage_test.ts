@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { Command, CommanderError } from "commander";
 import { createAuthority } from "../../../lib/testing/mod.ts";
-import { addRunCommands } from "../../../handlers/commands/run_command_line.ts";
-import type { RunOptions } from "../../../handlers/commands/run_options.ts";
+import { addRunCommands } from "../../../handlers/commands/run/command_line.ts";
+import type { RunOptions } from "../../../handlers/commands/run/options.ts";
 import { fakeSystem } from "./fake_system.ts";
 import { RunProcess } from "./run_process.ts";
 

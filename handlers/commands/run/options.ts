@@ -4,8 +4,8 @@
  * @module
  */
 
-import type { ClientSettings } from "../../lib/client/mod.ts";
-import type { System } from "./system.ts";
+import type { ClientSettings } from "../../../lib/client/mod.ts";
+import type { System } from "../system.ts";
 
 /** What `holdfast run` is given. */
 export interface RunOptions {

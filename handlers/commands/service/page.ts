@@ -5,15 +5,20 @@
  */
 
 import type { Hono } from "hono";
-import type { WholeView } from "../../lib/auxiliary/mod.ts";
-import type { Host } from "../../lib/host/hooks.ts";
-import { sameOrigin } from "../../lib/host/origins.ts";
-import type { WebSocketPath } from "../../lib/host/web_sockets.ts";
-import { type LeaseClock, timeForView } from "../../lib/lease_time/lease_time.ts";
-import { toHex } from "../../lib/runtime/entropy.ts";
-import { LivePage } from "../../lib/status_page/live_page.ts";
-import type { AuxEnv } from "../http/middleware/aux_log.ts";
-import { createStatusPage, knownPage, renderPart, WS_PAGE_HANDLER } from "../http/status_page.tsx";
+import type { WholeView } from "../../../lib/auxiliary/mod.ts";
+import type { Host } from "../../../lib/host/hooks.ts";
+import { sameOrigin } from "../../../lib/host/origins.ts";
+import type { WebSocketPath } from "../../../lib/host/web_sockets.ts";
+import { type LeaseClock, timeForView } from "../../../lib/lease_time/lease_time.ts";
+import { toHex } from "../../../lib/runtime/entropy.ts";
+import { LivePage } from "../../../lib/status_page/live_page.ts";
+import type { AuxEnv } from "../../http/middleware/aux_log.ts";
+import {
+  createStatusPage,
+  knownPage,
+  renderPart,
+  WS_PAGE_HANDLER,
+} from "../../http/status_page.tsx";
 
 /** What {@linkcode createPageService} takes. */
 export interface PageServiceParts {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { RunProgress } from "../../../handlers/commands/run_progress.ts";
+import { RunProgress } from "../../../../handlers/commands/run/progress.ts";
 import {
   AuthorityLostError,
   HeldError,
   UnreachableError,
   UnstableError,
-} from "../../../lib/client/errors.ts";
-import { TestClock } from "../../../lib/testing/mod.ts";
+} from "../../../../lib/client/errors.ts";
+import { TestClock } from "../../../../lib/testing/mod.ts";
 
 function stage(isTerminal: boolean) {
   const clock = new TestClock();

@@ -5,13 +5,13 @@
  */
 
 import type { Registry } from "prom-client";
-import { KeyringEscrow } from "../../lib/escrow/escrow.ts";
-import { escrowMetrics } from "../../lib/escrow/metrics.ts";
-import type { Host } from "../../lib/host/hooks.ts";
-import type { FetchHandler } from "../../lib/host/listener.ts";
-import type { HttpMetrics } from "../../lib/host/metrics.ts";
-import type { KubeApi } from "../../lib/kube/api.ts";
-import { createEscrowApp, faultOf, named } from "../http/escrow.ts";
+import { KeyringEscrow } from "../../../lib/escrow/escrow.ts";
+import { escrowMetrics } from "../../../lib/escrow/metrics.ts";
+import type { Host } from "../../../lib/host/hooks.ts";
+import type { FetchHandler } from "../../../lib/host/listener.ts";
+import type { HttpMetrics } from "../../../lib/host/metrics.ts";
+import type { KubeApi } from "../../../lib/kube/api.ts";
+import { createEscrowApp, faultOf, named } from "../../http/escrow.ts";
 
 /** What the escrow is made of. */
 export interface EscrowParts {

@@ -6,22 +6,22 @@
  */
 
 import { Gauge, type Registry } from "prom-client";
-import { LiveGroups } from "../../lib/auxiliary/live_groups.ts";
-import { PitrCutoff } from "../../lib/auxiliary/pitr_cutoff.ts";
-import { StatusFeed } from "../../lib/auxiliary/status_feed.ts";
-import type { ControllerMetrics } from "../../lib/controllers/metrics.ts";
-import type { Host } from "../../lib/host/hooks.ts";
-import type { FetchHandler, ListenerOptions } from "../../lib/host/listener.ts";
-import type { HttpMetrics } from "../../lib/host/metrics.ts";
-import { allowedOrigins } from "../../lib/host/origins.ts";
-import { createWebSockets, type WebSocketPath } from "../../lib/host/web_sockets.ts";
-import type { KubeApi } from "../../lib/kube/api.ts";
-import type { LeaseClock } from "../../lib/lease_time/lease_time.ts";
-import type { Logger } from "../../lib/runtime/log.ts";
-import { createAuxiliary, WS_STATUS_HANDLER, WS_STATUS_PATH } from "../http/auxiliary.ts";
-import { logAuxExchange, remoteOf } from "../http/middleware/aux_log.ts";
-import { WS_PAGE_PATH } from "../http/status_page.tsx";
-import { createPageService } from "./service_page.ts";
+import { LiveGroups } from "../../../lib/auxiliary/live_groups.ts";
+import { PitrCutoff } from "../../../lib/auxiliary/pitr_cutoff.ts";
+import { StatusFeed } from "../../../lib/auxiliary/status_feed.ts";
+import type { ControllerMetrics } from "../../../lib/controllers/metrics.ts";
+import type { Host } from "../../../lib/host/hooks.ts";
+import type { FetchHandler, ListenerOptions } from "../../../lib/host/listener.ts";
+import type { HttpMetrics } from "../../../lib/host/metrics.ts";
+import { allowedOrigins } from "../../../lib/host/origins.ts";
+import { createWebSockets, type WebSocketPath } from "../../../lib/host/web_sockets.ts";
+import type { KubeApi } from "../../../lib/kube/api.ts";
+import type { LeaseClock } from "../../../lib/lease_time/lease_time.ts";
+import type { Logger } from "../../../lib/runtime/log.ts";
+import { createAuxiliary, WS_STATUS_HANDLER, WS_STATUS_PATH } from "../../http/auxiliary.ts";
+import { logAuxExchange, remoteOf } from "../../http/middleware/aux_log.ts";
+import { WS_PAGE_PATH } from "../../http/status_page.tsx";
+import { createPageService } from "./page.ts";
 
 /** What the auxiliary listener is made of. */
 export interface AuxiliaryServiceParts {

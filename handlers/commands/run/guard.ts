@@ -4,10 +4,10 @@
  * @module
  */
 
-import { guard } from "../../lib/supervisor/guard_process.ts";
-import { signalGroup, startGroup } from "../../lib/supervisor/process_group.ts";
-import { TextLines } from "../../lib/supervisor/text_lines.ts";
-import type { RunGuardOptions } from "./run_options.ts";
+import { guard } from "../../../lib/supervisor/guard_process.ts";
+import { signalGroup, startGroup } from "../../../lib/supervisor/process_group.ts";
+import { TextLines } from "../../../lib/supervisor/text_lines.ts";
+import type { RunGuardOptions } from "./options.ts";
 
 /** Starts the program of a supervisor, and guards it until the supervisor is gone. */
 export async function runGuard({ system, socketPath }: RunGuardOptions): Promise<number> {

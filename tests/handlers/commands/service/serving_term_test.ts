@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { ServingTerm } from "../../../handlers/commands/serving_term.ts";
-import { DEFAULT_TIMING, runLeaderTasks, staticLeadership } from "../../../lib/election/mod.ts";
-import { InFlight } from "../../../lib/host/in_flight.ts";
-import { silentLogger } from "../../../lib/runtime/log.ts";
-import { TestClock } from "../../../lib/testing/mod.ts";
+import { ServingTerm } from "../../../../handlers/commands/service/serving_term.ts";
+import { DEFAULT_TIMING, runLeaderTasks, staticLeadership } from "../../../../lib/election/mod.ts";
+import { InFlight } from "../../../../lib/host/in_flight.ts";
+import { silentLogger } from "../../../../lib/runtime/log.ts";
+import { TestClock } from "../../../../lib/testing/mod.ts";
 
 Deno.test("the API is open for exactly a term, and the lead is kept until requests in flight have settled", async () => {
   const clock = new TestClock();

@@ -4,9 +4,9 @@
  * @module
  */
 
-import type { LeaderTask, Term } from "../../lib/election/mod.ts";
-import type { InFlight } from "../../lib/host/in_flight.ts";
-import type { LeaseCoordinator } from "../../lib/lease/coordinator.ts";
+import type { LeaderTask, Term } from "../../../lib/election/mod.ts";
+import type { InFlight } from "../../../lib/host/in_flight.ts";
+import type { LeaseCoordinator } from "../../../lib/lease/coordinator.ts";
 
 /** The leader task that opens the API: from the beginning of a term to its end, and not a moment longer. */
 export class ServingTerm implements LeaderTask {

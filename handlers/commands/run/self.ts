@@ -5,7 +5,7 @@
  */
 
 import { fileURLToPath } from "node:url";
-import type { CommandLine } from "../../lib/supervisor/process_group.ts";
+import type { CommandLine } from "../../../lib/supervisor/process_group.ts";
 
 /** The hidden command of the guard. */
 export const RUN_GUARD = "run-guard";

@@ -6,10 +6,10 @@
  * @module
  */
 
-import { type AuthorityLostError, HeldError, type HoldfastError } from "../../lib/client/mod.ts";
-import { formatDuration } from "../../lib/config/duration.ts";
-import type { CancelTimer, Clock } from "../../lib/runtime/clock.ts";
-import type { TextOutput } from "./system.ts";
+import { type AuthorityLostError, HeldError, type HoldfastError } from "../../../lib/client/mod.ts";
+import { formatDuration } from "../../../lib/config/duration.ts";
+import type { CancelTimer, Clock } from "../../../lib/runtime/clock.ts";
+import type { TextOutput } from "../system.ts";
 
 const REDRAW_MS = 1_000;
 const CLEAR_LINE = "\r\x1b[K";

@@ -5,10 +5,10 @@
  */
 
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { parseDuration } from "../../lib/config/duration.ts";
-import { RUN_GUARD } from "./run_self.ts";
-import type { RunGuardOptions, RunOptions } from "./run_options.ts";
-import type { System } from "./system.ts";
+import { parseDuration } from "../../../lib/config/duration.ts";
+import { RUN_GUARD } from "./self.ts";
+import type { RunGuardOptions, RunOptions } from "./options.ts";
+import type { System } from "../system.ts";
 
 /** What is called. Each answers with an exit code. */
 export interface RunCommands {

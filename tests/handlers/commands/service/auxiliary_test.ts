@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 // @ts-types="@types/ws"
 import { type ClientOptions, WebSocket } from "ws";
-import { openService } from "../../../handlers/commands/serve.ts";
-import type { ApplicationHost } from "../../../lib/host/host.ts";
-import { MYSQL_FAILOVER_GROUPS, type MysqlFailoverGroup } from "../../../lib/group/types.ts";
-import { readDefinitions } from "../../../handlers/commands/demo/crds.ts";
-import { ServeRig, until } from "./serve_rig.ts";
+import { openService } from "../../../../handlers/commands/serve.ts";
+import type { ApplicationHost } from "../../../../lib/host/host.ts";
+import { MYSQL_FAILOVER_GROUPS, type MysqlFailoverGroup } from "../../../../lib/group/types.ts";
+import { readDefinitions } from "../../../../handlers/commands/demo/crds.ts";
+import { ServeRig, until } from "../serve_rig.ts";
 
 const NAMESPACE = "database";
 
