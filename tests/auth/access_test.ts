@@ -24,7 +24,16 @@ function declared(name: string, more: Partial<Declared> = {}): Declared {
   return { name, ...usual, ...more };
 }
 
-function stored({ name, namespace, group, clients, deleting }: Declared): Stored<MysqlDatabase> {
+const parsed = new WeakMap<Declared, Stored<MysqlDatabase>>();
+
+/** A database as it is read; each is parsed once. */
+function stored(declared: Declared): Stored<MysqlDatabase> {
+  const database = parsed.get(declared) ?? parse(declared);
+  parsed.set(declared, database);
+  return database;
+}
+
+function parse({ name, namespace, group, clients, deleting }: Declared): Stored<MysqlDatabase> {
   const metadata = { name, namespace, uid: "uid", resourceVersion: "1" };
   const { spec } = MYSQL_DATABASES.parse({
     metadata,

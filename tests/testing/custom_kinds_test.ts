@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { parse } from "yaml";
-import { CustomSchema } from "../../lib/testing/api_server/custom_schema.ts";
+import { compileSchema } from "../../lib/testing/api_server/custom_schema.ts";
 import { objectAt } from "../../lib/testing/api_server/json.ts";
 import {
   ask,
@@ -263,7 +263,7 @@ Deno.test("a strategic merge patch is refused for custom kinds, and with lists f
 Deno.test("pruning twice is pruning once, and what is pruned keeps no unknown member", () => {
   const version = WIDGET_CRD.spec.versions[0];
   const json = JSON.parse(JSON.stringify(version?.schema.openAPIV3Schema));
-  const schema = new CustomSchema(json);
+  const schema = compileSchema(json);
   fc.assert(fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (spec) => {
     const object = JSON.parse(JSON.stringify({ apiVersion: "a", kind: "b", spec }));
     const once = schema.prune(object).value;
@@ -273,4 +273,12 @@ Deno.test("pruning twice is pruning once, and what is pruned keeps no unknown me
       assert.ok(key in json.properties.spec.properties);
     }
   }));
+});
+
+Deno.test("a schema is compiled once for all clusters, and what was compiled long ago is forgotten", () => {
+  const schema = (maxLength: number) => ({ type: "string", maxLength });
+  const first = compileSchema(schema(0));
+  assert.equal(compileSchema(schema(0)), first);
+  for (let others = 1; others <= 64; others++) compileSchema(schema(others));
+  assert.notEqual(compileSchema(schema(0)), first);
 });

@@ -5,7 +5,7 @@
  */
 
 import { type Cause, invalidValue, qualified, requiredValue } from "./api_error.ts";
-import { CustomSchema } from "./custom_schema.ts";
+import { compileSchema } from "./custom_schema.ts";
 import {
   arrayAt,
   isObject,
@@ -45,7 +45,7 @@ export function crdFaults(crd: JsonObject): Cause[] {
     if (!isObject(schema)) causes.push(requiredValue(path));
     else {
       try {
-        new CustomSchema(schema);
+        compileSchema(schema);
       } catch {
         causes.push(invalidValue(path, "schema", "cannot be compiled"));
       }
@@ -76,7 +76,7 @@ export function kindsOfCrd(crd: JsonObject): Kind[] {
       verbs: ALL_VERBS,
       subresources: hasStatus ? ["status"] : [],
       wire: wireObject(stringAt(names, "kind"), null),
-      custom: new CustomSchema(objectAt(objectAt(version, "schema"), "openAPIV3Schema")),
+      custom: compileSchema(objectAt(objectAt(version, "schema"), "openAPIV3Schema")),
       createOnUpdate: false,
       unconditionalUpdate: false,
       deleteAnswersObject: false,

@@ -33,7 +33,26 @@ const BLOCKING = [
   "FieldValueTypeInvalid",
 ];
 
-/** A compiled schema. */
+/** So many compiled schemas are kept; what was compiled longest ago goes first. */
+const KEPT_SCHEMAS = 64;
+const kept = new Map<string, CustomSchema>();
+
+/**
+ * Compiles a schema, or gives the one that was compiled from the same text. The clusters of one process mostly have the same
+ * definitions, and compiling is most of what a new cluster costs.
+ *
+ * @throws {Error} When the schema itself is not valid.
+ */
+export function compileSchema(schema: JsonObject): CustomSchema {
+  const text = JSON.stringify(schema);
+  const compiled = kept.get(text) ?? new CustomSchema(schema);
+  kept.set(text, compiled);
+  const [oldest] = kept.keys();
+  if (kept.size > KEPT_SCHEMAS && oldest !== undefined) kept.delete(oldest);
+  return compiled;
+}
+
+/** A compiled schema. Get one with {@linkcode compileSchema}. */
 export class CustomSchema {
   readonly #schema: JsonObject;
   readonly #validate: ValidateFunction;
