@@ -123,7 +123,7 @@ export class Exchange {
       flight,
       () =>
         work((call) =>
-          this.#untilDecided(call, flight, ({ body }) => readText(body, deadline.signal))
+          this.#untilDecided(call, flight, (response) => readText(response, deadline.signal))
         ),
     );
   }
@@ -304,11 +304,11 @@ function unanswered({ identity, intent }: Call, cause: unknown): UnavailableErro
 }
 
 async function readAnswer(response: Response, signal: AbortSignal): Promise<Answer> {
-  const { status, headers, body } = response;
+  const { status, headers } = response;
   const serverDateMs = readHttpDate(headers.get("date"));
   return {
     status,
-    body: await readText(body, signal),
+    body: await readText(response, signal),
     retryAfterMs: readRetryAfter(headers.get("retry-after"), serverDateMs),
   };
 }

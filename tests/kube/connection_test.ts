@@ -33,6 +33,7 @@ interface RealClient extends Disposable {
 async function clientOf(
   server: { readonly url: string },
   options: ConnectionOptions = {},
+  onAnswer: () => void = () => {},
 ): Promise<RealClient> {
   const clock = new TestClock();
   const { caPem } = await authority();
@@ -44,6 +45,7 @@ async function clientOf(
     clock,
     entropy: seededEntropy(1),
     defaultNamespace: "database",
+    observer: onAnswer,
   });
   return { api, connection, clock, [Symbol.dispose]: () => connection.close() };
 }
@@ -264,6 +266,29 @@ for (const http2 of [false, true]) {
     assert.equal(server.sockets(), before + opened + 1);
   });
 }
+
+Deno.test("a body that never ends is given up on time, or when the caller gives up, and its socket is closed", async () => {
+  let gone = Promise.withResolvers<void>();
+  let begun = Promise.withResolvers<void>();
+  await using server = await startHttp1Server((_request, response) => {
+    response.writeHead(200, { "content-type": "application/json" }).write('{"metadata":');
+    response.on("close", () => gone.resolve());
+  });
+  for (const how of ["its time is over", "its caller gives up"] as const) {
+    [gone, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    using client = await clientOf(server, {}, () => begun.resolve());
+    const controller = new AbortController();
+    const call = client.api.get(LEASES, A, { signal: controller.signal, timeoutMs: 1_000 });
+    const left = how === "its time is over"
+      ? assert.rejects(call, KubeTimeoutError)
+      : assert.rejects(call, /gone home/);
+    await begun.promise;
+    if (how === "its time is over") await client.clock.advance(1_000);
+    else controller.abort(new Error("gone home"));
+    await left;
+    await gone.promise;
+  }
+});
 
 Deno.test("many calls that time out together replace the connection once", async () => {
   await using server = await startHanging();

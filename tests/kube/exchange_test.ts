@@ -103,16 +103,6 @@ Deno.test("the body of an answer that comes after the time limit is given up", a
   await made.clock.advance(0);
 });
 
-Deno.test("a body that is given up on time is cancelled", async () => {
-  const stream = new Stream();
-  const made = setup([stream.answer]);
-  stream.write("{");
-  const reading = failure(read(made), KubeTimeoutError);
-  await made.clock.advance(10_000);
-  await reading;
-  assert.equal(stream.cancelled, true);
-});
-
 Deno.test("a signal that has aborted sends nothing", async () => {
   const made = setup([]);
   made.abort("over");
