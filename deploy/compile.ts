@@ -18,8 +18,15 @@ import manifest from "../deno.json" with { type: "json" };
 import { buildSource } from "./build_source.ts";
 import { ENTRY, ISOLATED, makeBundle } from "./bundle.ts";
 import { deno, ROOT, run, StepError } from "./commands.ts";
+import { ENGINE, ENGINE_FLAG } from "./engine_flags.ts";
 import { permissionFlags } from "./permission_flags.ts";
-import { bakedInto, computedImports, graphFaults, permissionFaults } from "./program_check.ts";
+import {
+  bakedInto,
+  computedImports,
+  engineFaults,
+  graphFaults,
+  permissionFaults,
+} from "./program_check.ts";
 import { sbomOf } from "./sbom.ts";
 
 const BUNDLE = "bundle";
@@ -50,7 +57,7 @@ async function compile(): Promise<void> {
   await checkGraph(folder, entry);
   const started = await deno(
     "start the bundle",
-    ["run", ...ISOLATED, ...PERMISSIONS, entry, "--version"],
+    ["run", ENGINE_FLAG, ...ISOLATED, ...PERMISSIONS, entry, "--version"],
     ROOT,
   );
   print(
@@ -101,6 +108,7 @@ async function makeProgram(
 ): Promise<void> {
   const args = [
     "compile",
+    ENGINE_FLAG,
     ...ISOLATED,
     ...PERMISSIONS,
     // Its file would lie in the folder for temporary files, where another user can prepare one.
@@ -119,7 +127,7 @@ async function makeProgram(
   }
   const program = `${ROOT}${PROGRAM}`;
   const bakedIn = bakedInto(await Deno.readFile(program));
-  const faults = permissionFaults(bakedIn, PERMISSIONS);
+  const faults = [...permissionFaults(bakedIn, PERMISSIONS), ...engineFaults(bakedIn, ENGINE)];
   if (bakedIn.entrypoint_key !== ENTRY) faults.push(`it starts '${bakedIn.entrypoint_key}'`);
   if (bakedIn.code_cache_key !== null) faults.push("it keeps a cache of code");
   if (faults.length > 0) {

@@ -78,6 +78,7 @@ const bakedForm = z.looseObject({
     deny_import: kind,
     prompt: z.boolean(),
   }),
+  v8_flags: z.array(z.string()),
   code_cache_key: z.number().nullable(),
   entrypoint_key: z.string(),
   unsafely_ignore_certificate_errors: z.null(),
@@ -139,4 +140,16 @@ export function permissionFaults({ permissions }: BakedIn, flags: readonly strin
     return has === wish ? [] : [`'${name}' is ${has} and not ${wish}`];
   });
   return prompt ? [...faults, "it asks for more"] : faults;
+}
+
+/**
+ * What of the wishes for its engine a program does not have.
+ *
+ * @param bakedIn What the compiler wrote. Deno's own flags come first, and the last of a name counts.
+ * @param wanted The flags of V8.
+ */
+export function engineFaults({ v8_flags }: BakedIn, wanted: readonly string[]): string[] {
+  const last = v8_flags.slice(v8_flags.length - wanted.length);
+  return wanted.filter((flag, index) => flag !== last[index])
+    .map((flag) => `its engine lacks '${flag}'`);
 }

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { ENGINE_FLAG } from "../../deploy/engine_flags.ts";
 import { ISOLATED, layBundle } from "./bundles.ts";
 import type { Program, ServiceProcessOptions } from "../service/service_process.ts";
 
@@ -42,7 +43,7 @@ export async function openImage(): Promise<Image> {
   return {
     folder,
     program({ flags, args }) {
-      const run = ["run", "-q", ...ISOLATED, ...LAZY, ...flags, entry, ...args];
+      const run = ["run", "-q", ENGINE_FLAG, ...ISOLATED, ...LAZY, ...flags, entry, ...args];
       const isolated = ["--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--clear-groups"];
       const bare = ["--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"];
       return mayBeNobody

@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { pathToFileURL } from "node:url";
 import { ENTRY } from "../../deploy/bundle.ts";
 import { run } from "../../deploy/commands.ts";
+import { ENGINE, ENGINE_FLAG } from "../../deploy/engine_flags.ts";
 import {
   type BakedIn,
   bakedInto,
   computedImports,
+  engineFaults,
   graphFaults,
   permissionFaults,
 } from "../../deploy/program_check.ts";
@@ -108,6 +110,19 @@ Deno.test("a program has baked in what the named sets grant together, no more an
       const changed = { ...bakedIn, permissions: { ...bakedIn.permissions, ...change } };
       assert.ok(permissionFaults(changed, flags).includes(fault), fault);
     }
+  });
+});
+
+Deno.test("a program has baked in what its engine is told, and another wish is seen", async () => {
+  await withFolder(async (folder) => {
+    const bakedIn = await compiled([ENGINE_FLAG, ...PERMISSIONS], folder);
+    assert.deepEqual(engineFaults(bakedIn, ENGINE), []);
+    const [first = "", second = ""] = ENGINE;
+    for (const v8_flags of [[], [first], [...ENGINE, "--other"], [second, first]]) {
+      assert.ok(engineFaults({ ...bakedIn, v8_flags }, ENGINE).length > 0);
+    }
+    const changed = { ...bakedIn, v8_flags: [first, "--max-semi-space-size=16"] };
+    assert.deepEqual(engineFaults(changed, ENGINE), [`its engine lacks '${second}'`]);
   });
 });
 
