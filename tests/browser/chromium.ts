@@ -62,8 +62,13 @@ let prepared = false;
  * A test with a browser. What it opens there is closed after it.
  *
  * @param run The test.
+ * @param options `ignore` skips it: for a test that needs more than the browser, where that is missing.
  */
-export function browserTest(name: string, run: (browser: Browser) => Promise<void>): void {
+export function browserTest(
+  name: string,
+  run: (browser: Browser) => Promise<void>,
+  { ignore = false }: { readonly ignore?: boolean } = {},
+): void {
   const path = findChromium((variable) => Deno.env.get(variable), isFile);
   if (!prepared) {
     prepared = true;
@@ -72,7 +77,7 @@ export function browserTest(name: string, run: (browser: Browser) => Promise<voi
   }
   Deno.test({
     name,
-    ignore: path === null,
+    ignore: ignore || path === null,
     // The browser's pipes are open for longer than a test.
     sanitizeOps: false,
     sanitizeResources: false,
