@@ -62,7 +62,7 @@ function timeOf(service: ServiceProcess, wanted: (line: Line) => boolean): numbe
 }
 
 /** The processor time that a process has taken, as Linux tells it: in hundredths of a second. */
-async function processorMs(pid: number): Promise<number> {
+export async function processorMs(pid: number): Promise<number> {
   const status = await Deno.readTextFile(`/proc/${pid}/stat`);
   const fields = status.slice(status.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) * 10;
