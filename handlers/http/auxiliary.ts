@@ -15,6 +15,7 @@ import {
 import type { GroupsView } from "../../lib/auxiliary/live_groups.ts";
 import { answer } from "./answers.ts";
 import { type AuxEnv, auxLog, type AuxLogParts } from "./middleware/aux_log.ts";
+import { errorClass } from "../../lib/runtime/error_class.ts";
 
 /** Where `/ws/status` is. */
 export const WS_STATUS_PATH = "/ws/status";
@@ -49,7 +50,7 @@ export function createAuxiliary(parts: AuxiliaryParts): Hono<AuxEnv> {
     const query = { namespace, group, profile };
     return json(
       await pitrCutoffAnswer(groups, query, cutoffOf, (error) => {
-        const errorName = error instanceof Error ? error.name : typeof error;
+        const errorName = errorClass(error);
         logger.warn("pitr cutoff not found", { error: errorName });
       }),
     );

@@ -33,6 +33,7 @@ import { authenticate } from "./middleware/authenticate.ts";
 import { deadline } from "./middleware/deadline.ts";
 import { leaderOnly } from "./middleware/leader_only.ts";
 import { trace } from "./middleware/trace.ts";
+import { errorClass } from "../../lib/runtime/error_class.ts";
 
 /** What the API is made of. */
 export interface DeployApiParts extends AccessLogParts {
@@ -200,7 +201,7 @@ function enter(entry: LogEntry, call: DeployCall): void {
 
 /** Says in the log why the answer is 503: the class of the fault and its call, never a text of the API server. */
 function report(logger: Logger, entry: LogEntry, error: unknown): void {
-  const fault = error instanceof Error ? error.name : "unknown";
+  const fault = errorClass(error);
   const call = error instanceof KubeError ? `${error.call.verb} ${error.call.resource}` : "";
   logger.warn("deploy api unavailable", { group: entry.group, fault, call });
 }

@@ -27,6 +27,7 @@ import { answer } from "./answers.ts";
 import { parseJson, readLimited } from "./limited_body.ts";
 import { type AuxLogParts, logAuxExchange, remoteOf } from "./middleware/aux_log.ts";
 import { startRequest } from "./middleware/deadline.ts";
+import { errorClass } from "../../lib/runtime/error_class.ts";
 
 /** What the escrow's way in is made of. */
 export interface EscrowAppParts extends AuxLogParts {
@@ -165,5 +166,5 @@ export function named({ namespace, group, site }: KeyringSite): LogFields {
 /** The class of a fault and its call, never a text of the API server. */
 export function faultOf(error: unknown): LogFields {
   const call = error instanceof KubeError ? `${error.call.verb} ${error.call.resource}` : "";
-  return { fault: error instanceof Error ? error.name : "unknown", call };
+  return { fault: errorClass(error), call };
 }

@@ -26,6 +26,7 @@ import type { Due, GroupController } from "./group_controller.ts";
 import { GroupSchedule, type PassOutcome } from "./group_schedule.ts";
 import type { ControllerMetrics } from "./metrics.ts";
 import type { RewindGuard } from "./rewind_guard.ts";
+import { errorClass } from "../runtime/error_class.ts";
 
 /** How often all is listed anew, for what a watch may have missed. */
 const CATCH_UP_MS = 600_000;
@@ -189,7 +190,7 @@ class LoopTerm {
       // A group that is gone comes as an event, and a lead that is lost ends the term.
       if (error instanceof GroupNotFoundError) return { type: "done", dues: [] };
       if (!this.#signal.aborted && !(error instanceof NotLeaderError)) {
-        this.#logFailure(name, error instanceof Error ? error.name : "unknown");
+        this.#logFailure(name, errorClass(error));
       }
       return { type: "failed" };
     }

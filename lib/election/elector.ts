@@ -28,6 +28,7 @@ import { believes, clockJumped, requestTimeoutMs } from "./policy.ts";
 import { Pulse } from "./pulse.ts";
 import { HeldTerm, type SendInstant, sendInstant, type Term } from "./term.ts";
 import { TickSpans } from "./tick_spans.ts";
+import { errorClass } from "../runtime/error_class.ts";
 
 /** How often a release is tried: once more after a first try that says to look again. */
 const RELEASE_TRIES = 2;
@@ -152,7 +153,7 @@ export class Elector implements Candidate {
     } catch (error) {
       this.#options.logger.error("The elector failed", {
         lease: this.#options.leaseName,
-        error: error instanceof Error ? error.name : "unknown",
+        error: errorClass(error),
       });
     } finally {
       this.abort();

@@ -17,6 +17,7 @@ import { isAbort } from "./loss.ts";
 import { checkTiming, type ElectionTiming } from "./options.ts";
 import { taskStopTimeoutMs } from "./policy.ts";
 import type { Term } from "./term.ts";
+import { errorClass } from "../runtime/error_class.ts";
 
 /** One task of the leader. */
 export interface LeaderTask {
@@ -122,7 +123,7 @@ async function settle(
     if (term.signal.aborted && isAbort(error, term.signal)) return;
     options.logger.error("A leader task failed, so the lead is given up", {
       task: task.name,
-      error: error instanceof Error ? error.name : "unknown",
+      error: errorClass(error),
     });
     term.resign();
     options.onTaskError(new LeaderTaskError(task.name, error));

@@ -8,6 +8,7 @@ import type { CallOptions, KubeApi } from "../kube/api.ts";
 import { KubeError, NotFoundError } from "../kube/errors.ts";
 import { LEASES } from "../kube/resources.ts";
 import { decodeLease, encodeSpec, type LeaseRecord, type LeaseSpec } from "./lease_codec.ts";
+import { errorClass } from "../runtime/error_class.ts";
 
 /** One Lease on the API server. */
 export class LeaseStore {
@@ -73,8 +74,13 @@ export interface Failure {
 /** Judges a failed call. What is no error of the API, an abort for example, says nothing: a write may have been stored. */
 export function judgeFailure(error: unknown): Failure {
   if (!(error instanceof KubeError)) {
-    const errorClass = error instanceof Error ? error.name : "unknown";
-    return { type: "other", mayHaveLanded: true, refused: false, retryAfterMs: 0, errorClass };
+    return {
+      type: "other",
+      mayHaveLanded: true,
+      refused: false,
+      retryAfterMs: 0,
+      errorClass: errorClass(error),
+    };
   }
   const base = {
     refused: error.kind === "forbidden",

@@ -10,6 +10,7 @@ import { type Lease, LEASES } from "../kube/resources.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/log.ts";
 import { decodeLease, type LeaseRecord } from "./lease_codec.ts";
+import { errorClass } from "../runtime/error_class.ts";
 
 /** What the watch tells: the Lease as it is, the object that is gone, that a read is due, or that its health changed. */
 export type LeaseNews =
@@ -59,7 +60,7 @@ export class LeaseWatch {
       // A watch that breaks its promise not to throw costs speed only: polling goes on.
       logger.warn("The watch of the election Lease ended, so polling alone goes on", {
         lease: leaseName,
-        error: error instanceof Error ? error.name : "unknown",
+        error: errorClass(error),
       });
     }
     this.#lastNewsMs = null;

@@ -5,6 +5,7 @@
  */
 
 import { type Clock, startDeadline } from "../runtime/clock.ts";
+import { errorClass } from "../runtime/error_class.ts";
 
 /** `up`: it works. `down`: it does not. `unknown`: it cannot be said, which is no reason to turn traffic away. */
 export type HealthStatus = "up" | "down" | "unknown";
@@ -115,7 +116,7 @@ async function look(indicator: HealthIndicator, signal: AbortSignal): Promise<He
   try {
     return await indicator.check(signal);
   } catch (error) {
-    return { status: "down", details: { error: error instanceof Error ? error.name : "unknown" } };
+    return { status: "down", details: { error: errorClass(error) } };
   }
 }
 

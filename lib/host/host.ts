@@ -29,6 +29,7 @@ import { createMetrics, type Metrics } from "./metrics.ts";
 import { startPlainListener } from "./plain_listener.ts";
 import { createHostProbes, type HostPhase, type ProbePaths } from "./probes.ts";
 import { servesRequests, worksInBackground } from "./roles.ts";
+import { errorClass } from "../runtime/error_class.ts";
 
 /**
  * Makes a host and installs the plugins. Nothing starts.
@@ -272,7 +273,7 @@ export class ApplicationHost implements Host {
         await worker.run(this.stopping);
       } catch (error) {
         if (this.stopping.aborted) return;
-        const errorName = error instanceof Error ? error.name : "unknown";
+        const errorName = errorClass(error);
         this.logger.error("a worker failed", { worker: worker.name, error: errorName });
         // It is not waited for here: the end waits for the workers.
         void this.#lifecycle.stop("a worker failed", 1);

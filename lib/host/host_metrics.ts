@@ -6,6 +6,7 @@
 
 import { Registry } from "prom-client";
 import type { Logger } from "../runtime/log.ts";
+import { errorClass } from "../runtime/error_class.ts";
 
 /** The metrics of one part. */
 export interface MetricsSource {
@@ -61,7 +62,7 @@ export class MetricsSources {
       try {
         texts.push(await registry.metrics());
       } catch (error) {
-        const errorName = error instanceof Error ? error.name : "unknown";
+        const errorName = errorClass(error);
         this.#logger.error("metrics left out", { source, error: errorName });
         continue;
       }

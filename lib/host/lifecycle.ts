@@ -7,6 +7,7 @@
 
 import { type Clock, type Deadline, startDeadline } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/log.ts";
+import { errorClass } from "../runtime/error_class.ts";
 
 /** What the process is to exit with: 1 when it did not end in order. */
 export type ExitCode = 0 | 1;
@@ -116,7 +117,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     } catch (error) {
       logger.error("shutdown hook failed", {
         hook: name,
-        error: error instanceof Error ? error.name : typeof error,
+        error: errorClass(error),
       });
     }
   }

@@ -19,6 +19,7 @@ import type { Logger } from "../runtime/log.ts";
 import { formatListenAddress, type ListenAddress } from "../config/listen_address.ts";
 import type { ListenerEnv } from "./raw_target.ts";
 import { refusalResponse, refusalStatus, refusalText } from "./refusal.ts";
+import { errorClass } from "../runtime/error_class.ts";
 
 /** What answers requests; a hono application's `fetch` is one. Its signal aborts when the client goes away. */
 export type FetchHandler = (request: Request, env: ListenerEnv) => Response | Promise<Response>;
@@ -341,7 +342,7 @@ class Connections {
   #logFailure(error: unknown): void {
     this.#options.logger.error("http handler failed", {
       listener: this.#options.name,
-      error: error instanceof Error ? error.name : typeof error,
+      error: errorClass(error),
     });
   }
 }

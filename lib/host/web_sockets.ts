@@ -47,6 +47,7 @@ import {
   type WebSocketClient,
   type WebSocketLimits,
 } from "./web_socket_client.ts";
+import { errorClass } from "../runtime/error_class.ts";
 
 /** One path of the table. */
 export interface WebSocketPath {
@@ -192,7 +193,7 @@ class Table {
     try {
       path.open(client, targetOf(incoming).target);
     } catch (error) {
-      const errorName = error instanceof Error ? error.name : typeof error;
+      const errorName = errorClass(error);
       logger.error("websocket not opened", { handler: path.name, error: errorName });
       socket.terminate();
     }
@@ -233,7 +234,7 @@ class Table {
     answering().catch((error: unknown) => {
       logger.error("http handler failed", {
         listener: "upgrade",
-        error: error instanceof Error ? error.name : typeof error,
+        error: errorClass(error),
       });
       socket.destroy();
     });

@@ -10,6 +10,7 @@ import { type Clock, sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/log.ts";
 import type { ConfigMapStore } from "./config_maps.ts";
 import type { PluginMetrics } from "./metrics.ts";
+import { errorClass } from "../runtime/error_class.ts";
 
 /** What a watch takes. */
 export interface ConfigMapWatchOptions {
@@ -64,7 +65,7 @@ class ConfigMapWatch {
         this.#hear(event);
       }
     } catch (error) {
-      this.#failed(error instanceof Error ? error.name : "unknown");
+      this.#failed(errorClass(error));
     }
   }
 

@@ -6,7 +6,8 @@
 
 import type { Logger } from "../runtime/log.ts";
 import { openTelemetryTracer, type TracerProvider } from "./open_telemetry.ts";
-import { errorClass, type Tracer } from "./tracer.ts";
+import type { Tracer } from "./tracer.ts";
+import { errorClass } from "../runtime/error_class.ts";
 
 /** What {@linkcode createTracer} takes. */
 export interface TracingOptions {

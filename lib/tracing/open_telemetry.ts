@@ -4,7 +4,8 @@
  * @module
  */
 
-import { errorClass, type Span, type SpanValue, type Tracer } from "./tracer.ts";
+import type { Span, SpanValue, Tracer } from "./tracer.ts";
+import { errorClass } from "../runtime/error_class.ts";
 
 /** The part of an OpenTelemetry span that is needed. */
 export interface ProvidedSpan {

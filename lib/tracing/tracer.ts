@@ -31,8 +31,3 @@ export interface Tracer {
    */
   span<R>(name: string, values: SpanValues, work: (span: Span) => Promise<R>): Promise<R>;
 }
-
-/** The class of an error, for a span: never its text, which may hold what must not be told. */
-export function errorClass(error: unknown): string {
-  return error instanceof Error ? error.name : "unknown";
-}

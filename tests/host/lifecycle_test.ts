@@ -130,7 +130,7 @@ Deno.test("a hook that throws is logged by its class, and the others still run",
   assert.equal(await lifecycle.stop("test"), 0);
   assert.equal(ran, true);
   assert.deepEqual(logger.lines.slice(1, 3).map((line) => line.fields), [
-    { hook: "throws", error: "object" },
+    { hook: "throws", error: "unknown" },
     { hook: "rejects", error: "TypeError" },
   ]);
   assert(!JSON.stringify(logger.lines).includes("secret"));

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { errorClass, type Span, type SpanValue, type Tracer } from "../../lib/tracing/tracer.ts";
+import type { Span, SpanValue, Tracer } from "../../lib/tracing/tracer.ts";
+import { errorClass } from "../../lib/runtime/error_class.ts";
 
 /** A span as it was at its end. */
 export interface EndedSpan {

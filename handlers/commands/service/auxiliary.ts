@@ -22,6 +22,7 @@ import { createAuxiliary, WS_STATUS_HANDLER, WS_STATUS_PATH } from "../../http/a
 import { logAuxExchange, remoteOf } from "../../http/middleware/aux_log.ts";
 import { WS_PAGE_PATH } from "../../http/status_page.tsx";
 import { createPageService } from "./page.ts";
+import { errorClass } from "../../../lib/runtime/error_class.ts";
 
 /** What the auxiliary listener is made of. */
 export interface AuxiliaryServiceParts {
@@ -115,7 +116,7 @@ async function follow(
   try {
     await groups.run(api, signal);
   } catch (error) {
-    const errorName = error instanceof Error ? error.name : typeof error;
+    const errorName = errorClass(error);
     logger.error("groups are not followed any more", { error: errorName });
   }
 }

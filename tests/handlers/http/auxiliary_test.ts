@@ -222,7 +222,7 @@ Deno.test("/pitr-cutoff is 500 when the cluster cannot say, and tells nothing of
   const warnings = rig.logger.lines.filter(({ level }) => level === "warn");
   assert.deepEqual(warnings.map(({ message, fields }) => [message, fields]), [
     ["pitr cutoff not found", { error: "TypeError" }],
-    ["pitr cutoff not found", { error: "string" }],
+    ["pitr cutoff not found", { error: "unknown" }],
   ]);
   assert.ok(!JSON.stringify(rig.logger.lines).includes("secret"));
 });
