@@ -136,3 +136,12 @@ function split(text: string, separator: string): [string, string] {
   const at = text.indexOf(separator);
   return at === -1 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
 }
+
+/**
+ * The file of data that a process could not write to its end since it was killed meanwhile; `null` when it is another fault.
+ *
+ * @param complaint What Deno says when it cannot read the data.
+ */
+export function halfWritten(complaint: string): string | null {
+  return /Failed reading '([^']+\.json)'[^]*EOF while parsing/.exec(complaint)?.[1] ?? null;
+}

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { coverageTable, type FileCoverage, judgeCoverage, parseLcov, percent } from "./lcov.ts";
+import {
+  coverageTable,
+  type FileCoverage,
+  halfWritten,
+  judgeCoverage,
+  parseLcov,
+  percent,
+} from "./lcov.ts";
 
 const REPORT = `SF:/repo/lib/a.ts
 FN:1,f
@@ -98,4 +105,17 @@ Deno.test("the verdict is that of all lines together, however they are spread ov
       },
     ),
   );
+});
+
+Deno.test("data that a killed process did not write to its end are told from other faults", () => {
+  const said = (cause: string) =>
+    `error: Failed reading '/x/coverage/data/a-1.json'\n\nCaused by:\n    ${cause}\n`;
+  const empty = "EOF while parsing a value at line 1 column 0";
+  assert.equal(halfWritten(said(empty)), "/x/coverage/data/a-1.json");
+  assert.equal(
+    halfWritten(said("EOF while parsing a string at line 1 column 812")),
+    "/x/coverage/data/a-1.json",
+  );
+  assert.equal(halfWritten(said("expected value at line 1 column 1")), null);
+  assert.equal(halfWritten("error: No covered files included in the report"), null);
 });
