@@ -9,6 +9,7 @@ import { seededEntropy } from "../../lib/testing/entropy.ts";
 import { TestClock } from "../../lib/testing/test_clock.ts";
 import { authority, type Handle, startHttp1Server, type TestServer } from "./https_support.ts";
 import { lease, SECRET_TEXT } from "./support.ts";
+import { eventually } from "../host/support.ts";
 
 const { signal } = new AbortController();
 const A = { name: "a", namespace: "database" };
@@ -375,17 +376,15 @@ async function plugin(
   };
 }
 
-/** Waits until the process that wrote its number to a file was there and is gone, and until its parent was told. */
-async function untilGone(path: string): Promise<void> {
-  for (;;) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    const text = await Deno.readTextFile(path).catch(() => "");
-    if (!text.endsWith("\n")) continue;
-    try {
-      process.kill(Number(text), 0);
-    } catch {
-      return await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+/** True when the process that wrote its number to a file was there and is gone. */
+async function isGone(path: string): Promise<boolean> {
+  const text = await Deno.readTextFile(path).catch(() => "");
+  if (!text.endsWith("\n")) return false;
+  try {
+    process.kill(Number(text), 0);
+    return false;
+  } catch {
+    return true;
   }
 }
 
@@ -463,14 +462,20 @@ Deno.test("an exec plug-in that fails is told by a fixed text, for its own may b
 Deno.test("an abort ends the wait for an exec plug-in", async () => {
   const { caPem } = await authority();
   await using command = await plugin({ token: "t" });
-  await Deno.writeTextFile(command.path, `#!/bin/sh\necho $$ > "${command.dir}/process"\n`);
+  const { dir, path } = command;
+  await Deno.writeTextFile(
+    path,
+    `#!/bin/sh\necho $$ > "${dir}/process"\ncat "${dir}/credential"\n`,
+  );
   const controller = new AbortController();
-  const content = kubeconfig("https://127.0.0.1:1", caPem, { user: exec(command.path) });
+  const content = kubeconfig("https://127.0.0.1:1", caPem, { user: exec(path) });
   const options = machine({ KUBECONFIG: "/k" }, { "/k": content });
   controller.abort(new Error("gone home"));
   await assert.rejects(connect({ ...options, signal: controller.signal }), /gone home/);
   // The command is on its way all the same: wait until it is gone, so that it does not outlive the test.
-  await untilGone(`${command.dir}/process`);
+  await eventually(() => isGone(`${dir}/process`), "the command is gone", 60_000);
+  using cluster = await connect(options);
+  assert.equal(cluster.runsCommands, true);
 });
 
 Deno.test("a token wins over an exec plug-in, which is then not run", async () => {

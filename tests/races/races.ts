@@ -21,7 +21,10 @@ interface Renewal {
   readonly sentBefore: boolean;
 }
 
-/** Renews again and again, with pauses, until told to stop. Of several that renew one lease, each has a `turn` of its own, so that no two wish the same. */
+/**
+ * Renews again and again, with pauses, until told to stop. Of several that renew one lease, each has a `turn` of its own, so
+ * that no two wish the same.
+ */
 function keepRenewing(
   client: DeploymentClient,
   { pause }: Pick<ArenaParts, "pause">,
