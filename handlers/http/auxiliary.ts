@@ -50,8 +50,7 @@ export function createAuxiliary(parts: AuxiliaryParts): Hono<AuxEnv> {
     const query = { namespace, group, profile };
     return json(
       await pitrCutoffAnswer(groups, query, cutoffOf, (error) => {
-        const errorName = errorClass(error);
-        logger.warn("pitr cutoff not found", { error: errorName });
+        logger.warn("pitr cutoff not found", { error: errorClass(error) });
       }),
     );
   });

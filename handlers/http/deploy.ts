@@ -17,7 +17,6 @@ import {
 import type { TokenReviewer } from "../../lib/auth/token_review.ts";
 import { GroupNotFoundError } from "../../lib/group/topology.ts";
 import { rawTarget } from "../../lib/host/raw_target.ts";
-import { KubeError } from "../../lib/kube/errors.ts";
 import type { LeaseCoordinator } from "../../lib/lease/coordinator.ts";
 import type { Granted } from "../../lib/lease/grant.ts";
 import type { LeaseMetrics } from "../../lib/lease/metrics.ts";
@@ -27,13 +26,13 @@ import type { Tracer } from "../../lib/tracing/tracer.ts";
 import { answer, refusalAnswer, simpleError, success } from "./answers.ts";
 import { isLeaseKind, isOperationId, readGrantBody, readRenewBody } from "./deploy_body.ts";
 import type { DeployEnv, LogEntry } from "./deploy_env.ts";
+import { faultOf } from "./fault.ts";
 import { type DeployCall, type DeployHandler, parseDeployCall } from "./deploy_path.ts";
 import { accessLog, type AccessLogParts } from "./middleware/access_log.ts";
 import { authenticate } from "./middleware/authenticate.ts";
 import { deadline } from "./middleware/deadline.ts";
 import { leaderOnly } from "./middleware/leader_only.ts";
 import { trace } from "./middleware/trace.ts";
-import { errorClass } from "../../lib/runtime/error_class.ts";
 
 /** What the API is made of. */
 export interface DeployApiParts extends AccessLogParts {
@@ -201,7 +200,5 @@ function enter(entry: LogEntry, call: DeployCall): void {
 
 /** Says in the log why the answer is 503: the class of the fault and its call, never a text of the API server. */
 function report(logger: Logger, entry: LogEntry, error: unknown): void {
-  const fault = errorClass(error);
-  const call = error instanceof KubeError ? `${error.call.verb} ${error.call.resource}` : "";
-  logger.warn("deploy api unavailable", { group: entry.group, fault, call });
+  logger.warn("deploy api unavailable", { group: entry.group, ...faultOf(error) });
 }

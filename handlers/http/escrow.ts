@@ -21,13 +21,12 @@ import type { KeyringSite } from "../../lib/escrow/names.ts";
 import { escrowBearer } from "../../lib/escrow/token.ts";
 import type { FetchHandler } from "../../lib/host/listener.ts";
 import { rawTarget } from "../../lib/host/raw_target.ts";
-import { KubeError } from "../../lib/kube/errors.ts";
 import type { LogFields } from "../../lib/runtime/log.ts";
 import { answer } from "./answers.ts";
+import { faultOf } from "./fault.ts";
 import { parseJson, readLimited } from "./limited_body.ts";
 import { type AuxLogParts, logAuxExchange, remoteOf } from "./middleware/aux_log.ts";
 import { startRequest } from "./middleware/deadline.ts";
-import { errorClass } from "../../lib/runtime/error_class.ts";
 
 /** What the escrow's way in is made of. */
 export interface EscrowAppParts extends AuxLogParts {
@@ -161,10 +160,4 @@ function refusal(status: number, error: string, result: EscrowResult): Answer {
 export function named({ namespace, group, site }: KeyringSite): LogFields {
   const shown = (name: string) => isDnsSubdomain(name) ? name : "";
   return { namespace: shown(namespace), group: shown(group), site: shown(site) };
-}
-
-/** The class of a fault and its call, never a text of the API server. */
-export function faultOf(error: unknown): LogFields {
-  const call = error instanceof KubeError ? `${error.call.verb} ${error.call.resource}` : "";
-  return { fault: errorClass(error), call };
 }

@@ -12,6 +12,7 @@
  */
 
 import { type Clock, startDeadline } from "../runtime/clock.ts";
+import { RecentlyUsed } from "../runtime/recently_used.ts";
 import type { Caller } from "./authorize.ts";
 import type { DatabaseReader } from "./databases.ts";
 import {
@@ -184,31 +185,6 @@ export class AccessControl {
   #learn(question: Question, { instances }: Authorized, instance: string): void {
     if (question.operationId === undefined || !instances.includes(instance)) return;
     this.#operations.set(operationKeyOf(question), instance);
-  }
-}
-
-/** A map that forgets what was set longest ago. */
-class RecentlyUsed<V> {
-  readonly #entries = new Map<string, V>();
-  readonly #most: number;
-
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  get(key: string): V | undefined {
-    return this.#entries.get(key);
-  }
-
-  set(key: string, value: V): void {
-    this.#entries.delete(key); // A map keeps the order of insertion, so that the oldest is first.
-    this.#entries.set(key, value);
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size > this.#most && oldest !== undefined) this.#entries.delete(oldest);
-  }
-
-  delete(key: string): void {
-    this.#entries.delete(key);
   }
 }
 

@@ -16,6 +16,7 @@ import type { KubeApi } from "../kube/api.ts";
 import { TOKEN_REVIEWS, type TokenReview } from "../kube/resources.ts";
 import { sha256Hex } from "../records/sha256.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { RecentlyUsed } from "../runtime/recently_used.ts";
 import type { Caller } from "./authorize.ts";
 import { isDnsLabel, isDnsSubdomain } from "./dns_names.ts";
 import { refusedByOwnClaims } from "./token_claims.ts";
@@ -95,7 +96,7 @@ export class TokenReviewer {
   /** By the hash of the token, as are the other two: no token is kept. */
   readonly #cache = new Map<string, { readonly caller: Caller; readonly expiresAtMs: number }>();
   /** When a token was accepted last, oldest first. */
-  readonly #acceptedAtMs = new Map<string, number>();
+  readonly #acceptedAtMs = new RecentlyUsed<number>(KNOWN_ENTRIES);
   readonly #flights = new Map<string, Flight>();
   #reviewsInFlight = 0;
   #unknownInFlight = 0;
@@ -206,12 +207,7 @@ export class TokenReviewer {
     if (this.#cache.size < CACHE_ENTRIES) {
       this.#cache.set(hash, { caller, expiresAtMs: now + CACHE_TTL_MS });
     }
-    this.#acceptedAtMs.delete(hash); // A map keeps the order of insertion, so that the oldest is first.
     this.#acceptedAtMs.set(hash, now);
-    const [oldest] = this.#acceptedAtMs.keys();
-    if (this.#acceptedAtMs.size > KNOWN_ENTRIES && oldest !== undefined) {
-      this.#acceptedAtMs.delete(oldest);
-    }
   }
 
   #isKnown(hash: string): boolean {

@@ -273,8 +273,7 @@ export class ApplicationHost implements Host {
         await worker.run(this.stopping);
       } catch (error) {
         if (this.stopping.aborted) return;
-        const errorName = errorClass(error);
-        this.logger.error("a worker failed", { worker: worker.name, error: errorName });
+        this.logger.error("a worker failed", { worker: worker.name, error: errorClass(error) });
         // It is not waited for here: the end waits for the workers.
         void this.#lifecycle.stop("a worker failed", 1);
       }

@@ -62,8 +62,7 @@ export class MetricsSources {
       try {
         texts.push(await registry.metrics());
       } catch (error) {
-        const errorName = errorClass(error);
-        this.#logger.error("metrics left out", { source, error: errorName });
+        this.#logger.error("metrics left out", { source, error: errorClass(error) });
         continue;
       }
       for (const name of names) families.add(name);

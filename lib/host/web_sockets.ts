@@ -193,8 +193,7 @@ class Table {
     try {
       path.open(client, targetOf(incoming).target);
     } catch (error) {
-      const errorName = errorClass(error);
-      logger.error("websocket not opened", { handler: path.name, error: errorName });
+      logger.error("websocket not opened", { handler: path.name, error: errorClass(error) });
       socket.terminate();
     }
   }

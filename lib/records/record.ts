@@ -215,9 +215,7 @@ export function hashToken(token: string): string {
   return sha256Hex(token);
 }
 
-/**
- * True when the record was granted with this token., by hashes that are compared to the end.
- */
+/** True when the record was granted with this token, by hashes that are compared to the end. */
 export function tokenMatches(record: Pick<LeaseRecord, "tokenHash">, token: string): boolean {
   return isSameHash(hashToken(token), record.tokenHash);
 }

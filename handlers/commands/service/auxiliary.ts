@@ -116,8 +116,7 @@ async function follow(
   try {
     await groups.run(api, signal);
   } catch (error) {
-    const errorName = errorClass(error);
-    logger.error("groups are not followed any more", { error: errorName });
+    logger.error("groups are not followed any more", { error: errorClass(error) });
   }
 }
 

@@ -11,7 +11,8 @@ import type { Host } from "../../../lib/host/hooks.ts";
 import type { FetchHandler } from "../../../lib/host/listener.ts";
 import type { HttpMetrics } from "../../../lib/host/metrics.ts";
 import type { KubeApi } from "../../../lib/kube/api.ts";
-import { createEscrowApp, faultOf, named } from "../../http/escrow.ts";
+import { createEscrowApp, named } from "../../http/escrow.ts";
+import { faultOf } from "../../http/fault.ts";
 
 /** What the escrow is made of. */
 export interface EscrowParts {

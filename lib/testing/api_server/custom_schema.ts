@@ -8,6 +8,7 @@
  */
 
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import { RecentlyUsed } from "../../runtime/recently_used.ts";
 import { type Cause, invalidValue, requiredValue } from "./api_error.ts";
 import {
   arrayAt,
@@ -35,7 +36,7 @@ const BLOCKING = [
 
 /** So many compiled schemas are kept; what was compiled longest ago goes first. */
 const KEPT_SCHEMAS = 64;
-const kept = new Map<string, CustomSchema>();
+const kept = new RecentlyUsed<CustomSchema>(KEPT_SCHEMAS);
 
 /**
  * Compiles a schema, or gives the one that was compiled from the same text. The clusters of one process mostly have the same
@@ -45,10 +46,10 @@ const kept = new Map<string, CustomSchema>();
  */
 export function compileSchema(schema: JsonObject): CustomSchema {
   const text = JSON.stringify(schema);
-  const compiled = kept.get(text) ?? new CustomSchema(schema);
+  const known = kept.get(text);
+  if (known !== undefined) return known;
+  const compiled = new CustomSchema(schema);
   kept.set(text, compiled);
-  const [oldest] = kept.keys();
-  if (kept.size > KEPT_SCHEMAS && oldest !== undefined) kept.delete(oldest);
   return compiled;
 }
 

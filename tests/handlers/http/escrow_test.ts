@@ -6,11 +6,11 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import {
   createEscrowApp,
-  faultOf,
   isEscrowTarget,
   MAX_AT_ONCE,
   named,
 } from "../../../handlers/http/escrow.ts";
+import { faultOf } from "../../../handlers/http/fault.ts";
 import { createTlsApp } from "../../../handlers/http/tls_app.ts";
 import { KeyringEscrow } from "../../../lib/escrow/escrow.ts";
 import { escrowMetrics } from "../../../lib/escrow/metrics.ts";
